@@ -1,0 +1,33 @@
+# Needs Python 3.11 or newer with pip, and make. The rest is installed into .venv by the first target that runs,
+# and again only when pyproject.toml or constraints.txt change.
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+TOO_OLD := maskpredict needs Python 3.11 or newer; name one, as in: make PYTHON=/usr/bin/python3.12
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
+
+demo: $(INSTALLED) ## translate with the shipped model and play its iterations in the terminal
+	@$(BIN)/maskpredict demo
+
+test: lint ## run every check that CI runs: lint, types, tests
+	$(BIN)/python -m pytest
+
+lint: $(INSTALLED) ## check style, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@test -x $(BIN)/pip || { \
+		$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "$(TOO_OLD)")' && \
+		$(PYTHON) -m venv .venv; }
+	@echo "Installing into .venv; the first time this takes some minutes."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

@@ -1,0 +1,281 @@
+"""Strict configuration: frozen dataclasses <-> commented YAML <-> `key.sub=value` overrides.
+
+A knob is declared once, as a dataclass field beside the code it configures, and explained once, in the string
+literal right below the field. Everything else follows from that: what a YAML file may say, which values are
+refused, the comments of a dumped configuration, the help of the command line.
+
+    @dataclass(frozen=True)
+    class TrainConfig:
+        steps: int = 300_000
+        \"\"\"Updates of the weights.\"\"\"
+
+    config = load_config(TrainConfig, Path("train.yaml"), ["steps=1000"])
+
+Fields may be scalars, `Path`, `Literal`, unions, other dataclasses, and lists, tuples and dicts of these.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import difflib
+import functools
+import inspect
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from maskpredict.errors import UserError
+from maskpredict.yaml_dialect import inline_yaml, parse_yaml
+
+T = TypeVar("T")
+
+
+def load_config(
+    cls: type[T], path: Path | None, overrides: Sequence[str] = (), defaults: Mapping[str, Any] | None = None
+) -> T:
+    """The configuration said by, in rising order: the class, `defaults`, the YAML file, the overrides.
+
+    Mappings are merged key by key; every other value, a list included, replaces the lower one. An override is
+    `key.sub=value` with the value in YAML; a number in the key (`corpora.0.weight=2`) is a place in a list
+    that `defaults` or the file gives.
+    """
+    settings = _merged(dict(defaults or {}), _read_yaml(path) if path else {})
+    for override in overrides:
+        settings = _with_override(settings, override)
+    try:
+        built: T = _build(cls, settings, key="", base=None)
+    except _Problem as problem:
+        raise UserError(f"{_place_of(problem.key, path, overrides)}: {problem}") from None
+    return built
+
+
+def from_dict(cls: type[T], mapping: Mapping[str, Any]) -> T:
+    """The configuration that `to_dict` wrote, with the same checks as a YAML file gets."""
+    return load_config(cls, None, defaults=mapping)
+
+
+def to_dict(instance: Any) -> dict[str, Any]:
+    """The configuration as plain dicts, lists and scalars, ready for YAML or JSON."""
+    return {name: _plain(getattr(instance, name)) for name in _knobs(instance)}
+
+
+def dump_config(instance: Any) -> str:
+    """YAML that loads back to an equal instance, each key followed by the first line of its explanation."""
+    return "\n".join(_block(instance) or ["{}"]) + "\n"
+
+
+@functools.cache
+def field_docs(cls: type[Any]) -> dict[str, str]:
+    """Each field's explanation: the string literal right below it in the source, inherited ones included."""
+    docs: dict[str, str] = {}
+    for owner in reversed([c for c in cls.__mro__ if dataclasses.is_dataclass(c)]):
+        try:
+            source = textwrap.dedent(inspect.getsource(owner))
+        except OSError:  # no source at hand, as in an interactive session: only the comments are lost
+            continue
+        (definition,) = ast.parse(source).body
+        assert isinstance(definition, ast.ClassDef)
+        for field, below in zip(definition.body, definition.body[1:], strict=False):
+            match field, below:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    docs[name] = inspect.cleandoc(text)
+    return docs
+
+
+class _Problem(Exception):
+    """What is wrong with the value at a key path; `load_config` adds where the value was said."""
+
+    def __init__(self, key: str, what: str) -> None:
+        super().__init__(what)
+        self.key = key
+
+
+def _build(cls: type[Any], mapping: Mapping[str, Any], key: str, base: Any) -> Any:
+    """An instance of `cls`; what `mapping` leaves out comes from `base`, if any, or the class's defaults."""
+    hints = get_type_hints(cls)
+    fields = _knobs(cls)
+    for name in mapping:
+        if name not in fields:
+            raise _unknown_key(key, str(name), list(fields))
+    values = {}
+    for name, field in fields.items():
+        default = getattr(base, name) if base is not None else _default(field)
+        if name in mapping:
+            values[name] = _convert(hints[name], mapping[name], _join(key, name), default)
+        elif default is dataclasses.MISSING:
+            expected = _describe(hints[name])
+            raise _Problem(_join(key, name), f"{_join(key, name)!r} is missing; set it to {expected}")
+        else:
+            values[name] = default
+    return cls(**values)
+
+
+def _convert(kind: Any, value: Any, key: str, default: Any = None) -> Any:
+    """`value`, as YAML gives it, as the annotation `kind` wants it."""
+    origin, args = get_origin(kind), get_args(kind)
+    if dataclasses.is_dataclass(kind) and isinstance(value, Mapping):
+        assert isinstance(kind, type)
+        return _build(kind, value, key, base=default if type(default) is kind else None)
+    if origin in (Union, UnionType):
+        return _convert_union(kind, value, key, default)
+    if origin in (list, tuple) and isinstance(value, list | tuple):
+        is_open = origin is list or args[-1] is Ellipsis
+        if is_open or len(value) == len(args):
+            kinds = [args[0]] * len(value) if is_open else args
+            return origin(_convert(kinds[i], item, _join(key, i)) for i, item in enumerate(value))
+    if origin is dict and isinstance(value, Mapping):
+        return {_convert(args[0], k, key): _convert(args[1], v, _join(key, k)) for k, v in value.items()}
+    if origin is Literal and any(value == a and type(value) is type(a) for a in args):
+        return value
+    if kind is float and type(value) is int:
+        return float(value)
+    if kind is Path and isinstance(value, str):
+        return Path(value)
+    if kind is Any or (isinstance(kind, type) and type(value) is kind):
+        return value
+    quotes = " (put it in quotes to make it text)" if kind is str and isinstance(value, int | float) else ""
+    raise _Problem(key, f"{key!r} must be {_describe(kind)}, not {_shown(value)}{quotes}")
+
+
+def _convert_union(kind: Any, value: Any, key: str, default: Any) -> Any:
+    deeper = []
+    for arm in get_args(kind):
+        try:
+            return _convert(arm, value, key, default)
+        except _Problem as problem:
+            if problem.key != key:
+                deeper.append(problem)
+    # When a single alternative has the shape of the value, its complaint names the very entry that is wrong.
+    if len(deeper) == 1:
+        raise deeper[0]
+    raise _Problem(key, f"{key!r} must be {_describe(kind)}, not {_shown(value)}")
+
+
+def _describe(kind: Any) -> str:
+    """The annotation in a user's words."""
+    origin, args = get_origin(kind), get_args(kind)
+    if dataclasses.is_dataclass(kind):
+        return f"a mapping of {', '.join(_knobs(kind))}"
+    if origin in (Union, UnionType):
+        return " or ".join(_describe(arm) for arm in args)
+    if origin is Literal:
+        return ("one of " if len(args) > 1 else "") + ", ".join(map(_shown, args))
+    if origin is dict:
+        return f"a mapping of names to {_describe(args[1])}"
+    if origin is tuple and args[-1] is not Ellipsis:
+        return f"a list of {len(args)} ({', '.join(map(_describe, args))})"
+    if origin in (list, tuple):
+        return f"a list of {_describe(args[0])}"
+    words = {int: "a whole number", float: "a number", str: "text", bool: "true or false", Path: "a path"}
+    return words.get(kind, "null" if kind is NoneType else str(kind))
+
+
+def _knobs(config: Any) -> dict[str, dataclasses.Field[Any]]:
+    return {field.name: field for field in dataclasses.fields(config) if field.init}
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
+
+
+def _unknown_key(key: str, name: str, known: list[str]) -> _Problem:
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    advice = f"did you mean {_join(key, near[0])!r}?" if near else f"known here: {', '.join(known)}"
+    return _Problem(_join(key, name), f"unknown key {_join(key, name)!r}; {advice}")
+
+
+def _join(key: str, name: object) -> str:
+    return f"{key}.{name}" if key else str(name)
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot read the configuration {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"the configuration {path} is not UTF-8 text; save it as UTF-8") from None
+    settings = parse_yaml(text, str(path))
+    if settings is None:  # an empty file, or one with comments alone
+        return {}
+    if not isinstance(settings, dict):
+        raise UserError(f"{path}: a configuration is lines of `key: value`, not {_shown(settings)}")
+    return settings
+
+
+def _with_override(settings: dict[str, Any], override: str) -> dict[str, Any]:
+    key, equals, text = override.partition("=")
+    if not equals or not key:
+        raise UserError(f"override {override!r}: write it as key=value or key.sub=value")
+    value = parse_yaml(text, f"override {override!r}")
+    updated: dict[str, Any] = _set_at(settings, key.split("."), value)
+    return updated
+
+
+def _set_at(tree: Any, names: list[str], value: Any) -> Any:
+    """A copy of `tree` with `value` at the path `names`; mappings on the way are made on need."""
+    if not names:
+        return value
+    name, *rest = names
+    if isinstance(tree, list) and name.isdecimal() and int(name) < len(tree):
+        return [_set_at(item, rest, value) if i == int(name) else item for i, item in enumerate(tree)]
+    below = tree if isinstance(tree, dict) else {}
+    return {**below, name: _set_at(below.get(name), rest, value)}
+
+
+def _place_of(key: str, path: Path | None, overrides: Sequence[str]) -> str:
+    """Where the value at `key` was said: the last override at, above or below it, or else the file."""
+    for override in reversed(overrides):
+        overridden = override.partition("=")[0]
+        if f"{key}.".startswith(f"{overridden}.") or overridden.startswith(f"{key}."):
+            return f"override {override!r}"
+    return str(path or "configuration")
+
+
+def _merged(lower: Any, upper: Any) -> Any:
+    if not (isinstance(lower, Mapping) and isinstance(upper, Mapping)):
+        return upper
+    return {**lower, **{key: _merged(lower.get(key), value) for key, value in upper.items()}}
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return to_dict(value)
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return str(value) if isinstance(value, Path) else value
+
+
+def _block(value: Any) -> list[str]:
+    """Indented lines for a value with dataclasses in it, none for what fits behind its key on one line."""
+    if dataclasses.is_dataclass(value):
+        docs = field_docs(type(value))  # type: ignore[arg-type]
+        entries = [_entry(n, getattr(value, n), docs.get(n, "").partition("\n")[0]) for n in _knobs(value)]
+    elif isinstance(value, dict) and any(map(_block, value.values())):
+        entries = [_entry(_shown(key), item, "") for key, item in value.items()]
+    elif isinstance(value, list | tuple) and any(map(_block, value)):
+        entries = [_item(_block(item) or [_shown(item)]) for item in value]
+    else:
+        entries = []
+    return [line for lines in entries for line in lines]
+
+
+def _entry(name: str, value: Any, doc: str) -> list[str]:
+    comment = f"  # {doc}" if doc else ""
+    block = _block(value)
+    if block:
+        return [f"{name}:{comment}", *(f"  {line}" for line in block)]
+    return [f"{name}: {_shown(value)}{comment}"]
+
+
+def _item(lines: list[str]) -> list[str]:
+    return [f"- {lines[0]}", *(f"  {line}" for line in lines[1:])]
+
+
+def _shown(value: Any) -> str:
+    return inline_yaml(_plain(value))

@@ -1,0 +1,1 @@
+"""From raw parallel text to memory-mapped ids: reading, cleaning, vocabulary, encoding, data folder."""

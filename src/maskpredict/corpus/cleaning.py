@@ -1,0 +1,128 @@
+"""Which training pairs are worth learning from. Every filter says how many pairs it dropped.
+
+The cheap filters look at the text before it is encoded, the others at the number of subwords. Valid and test
+sets are never cleaned: a score must be over every sentence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from maskpredict.corpus.reading import Pair
+
+
+@dataclass(frozen=True)
+class CleaningConfig:
+    """What makes a training pair unfit."""
+
+    max_characters: int = 2_000
+    """Drop a pair with a longer side, in characters, without spending time on encoding it."""
+    max_tokens: int = 250
+    """Drop a pair with a longer side, in subwords."""
+    max_ratio: float = 3.0
+    """Drop a pair whose longer side has more than this many times the subwords of the shorter."""
+    ratio_from: int = 10
+    """Apply `max_ratio` only if the longer side has at least this many subwords; short pairs vary freely."""
+    drop_duplicates: bool = True
+    """Drop every exact repetition of an earlier pair, across all training corpora."""
+    drop_identical: bool = False
+    """Drop a pair whose sides are equal: usually text that nobody translated."""
+
+
+class Reason(StrEnum):
+    """Why a pair was dropped; a pair is counted once, under the first reason that holds."""
+
+    EMPTY = "empty"
+    TOO_MANY_CHARACTERS = "too many characters"
+    IDENTICAL = "identical sides"
+    DUPLICATE = "duplicate"
+    TOO_MANY_TOKENS = "too many tokens"
+    RATIO = "length ratio"
+
+
+class Cleaner:
+    """The filters, with the memory that duplicates need and a count of what was dropped."""
+
+    def __init__(self, config: CleaningConfig) -> None:
+        self._config = config
+        self._seen = DigestSet()
+        self.dropped: Counter[Reason] = Counter()
+        """Pairs dropped since the start, by reason."""
+
+    def clean_text(self, pairs: Sequence[Pair]) -> list[Pair]:
+        """The pairs of a block whose text alone gives no reason to drop them."""
+        reasons = [text_reason(pair, self._config) for pair in pairs]
+        self.dropped.update(reason for reason in reasons if reason)
+        kept = [pair for pair, reason in zip(pairs, reasons, strict=True) if reason is None]
+        if not self._config.drop_duplicates or not kept:
+            return kept
+        is_new = self._seen.add(np.array([_digest(pair) for pair in kept], dtype=np.uint64))
+        self.dropped[Reason.DUPLICATE] += int((~is_new).sum())
+        return [pair for pair, new in zip(kept, is_new, strict=True) if new]
+
+    def keep_lengths(
+        self, source: npt.NDArray[np.int64], target: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.bool_]:
+        """Given the subwords on both sides of each pair of a block: True for the pairs to keep."""
+        shorter, longer = np.minimum(source, target), np.maximum(source, target)
+        checks = {
+            Reason.EMPTY: shorter == 0,
+            Reason.TOO_MANY_TOKENS: longer > self._config.max_tokens,
+            Reason.RATIO: (longer >= self._config.ratio_from) & (longer > self._config.max_ratio * shorter),
+        }
+        keep = np.ones(len(source), dtype=np.bool_)
+        for reason, unfit in checks.items():
+            self.dropped[reason] += int((keep & unfit).sum())
+            keep &= ~unfit
+        return keep
+
+
+def text_reason(pair: Pair, config: CleaningConfig) -> Reason | None:
+    """Why the text of a pair, looked at alone, makes it unfit; None if it does not."""
+    if not pair.source or not pair.target or pair.source.isspace() or pair.target.isspace():
+        return Reason.EMPTY
+    if max(len(pair.source), len(pair.target)) > config.max_characters:
+        return Reason.TOO_MANY_CHARACTERS
+    if config.drop_identical and pair.source.strip() == pair.target.strip():
+        return Reason.IDENTICAL
+    return None
+
+
+def _digest(pair: Pair) -> int:
+    # The separator cannot occur in a line, so different pairs give different bytes.
+    text = f"{pair.source}\n{pair.target}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
+
+class DigestSet:
+    """A set of 64-bit digests that takes 8 bytes an entry (16 while it reorganises itself).
+
+    A Python set of ints would take about 100. The entries lie in a few sorted arrays; a new block becomes an
+    array of its own, and arrays of similar size are merged, so there are never more than about log2(blocks).
+    Among 10 million pairs, the chance that any two different ones share a digest is about 3 in a million.
+    """
+
+    def __init__(self) -> None:
+        self._runs: list[npt.NDArray[np.uint64]] = []
+
+    def add(self, digests: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+        """Add a block of digests; True for each that was not there before, also within the block."""
+        is_new = np.zeros(len(digests), dtype=np.bool_)
+        is_new[np.unique(digests, return_index=True)[1]] = True
+        for run in self._runs:
+            places = np.searchsorted(run, digests)
+            is_new &= run[np.minimum(places, len(run) - 1)] != digests
+        if is_new.any():
+            self._runs.append(np.sort(digests[is_new]))
+        while len(self._runs) > 1 and len(self._runs[-2]) <= 2 * len(self._runs[-1]):
+            merged = np.concatenate([self._runs.pop(), self._runs.pop()])
+            merged.sort(kind="stable")
+            self._runs.append(merged)
+        return is_new

@@ -1,0 +1,151 @@
+"""`prepare`: raw parallel text in, a data folder out.
+
+The story: learn the subword vocabulary or take one over, then stream every split through cleaning (train
+only) and encoding into memory-mapped files, then describe the folder. Text is read block by block, so memory
+does not grow with it.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from maskpredict.corpus.cleaning import Cleaner, CleaningConfig, text_reason
+from maskpredict.corpus.dataset import (
+    DESCRIPTION_FILE,
+    DatasetDescription,
+    Languages,
+    SplitDescription,
+    VocabularySizes,
+    sha256,
+)
+from maskpredict.corpus.encoding import BLOCK_PAIRS, SplitWriter, blocks
+from maskpredict.corpus.reading import CorpusConfig, Pair, make_rereadable, read_pairs, with_names
+from maskpredict.corpus.report import CorpusReport, PrepareReport
+from maskpredict.corpus.vocabulary import VocabularyConfig, learn_tokenizers, reuse_tokenizers, sample_pairs
+from maskpredict.errors import UserError
+from maskpredict.new_folder import new_folder
+from maskpredict.progress import Progress, Task
+from maskpredict.tokenizer import Tokenizers
+
+
+@dataclass(frozen=True)
+class PrepareConfig:
+    """What to prepare, and where to put it."""
+
+    source_language: str
+    """Code of the language to translate from, e.g. de; part of file names."""
+    target_language: str
+    """Code of the language to translate into, e.g. en."""
+    out: Path
+    """Data folder to make."""
+    train: tuple[CorpusConfig, ...] = ()
+    """Corpora to learn from; may be left out when a vocabulary is reused."""
+    valid: tuple[CorpusConfig, ...] = ()
+    """Corpora to choose checkpoints by; several make one split."""
+    test: tuple[CorpusConfig, ...] = ()
+    """Test sets; one is the split `test`, several are `test.NAME` each."""
+    cleaning: CleaningConfig = field(default_factory=CleaningConfig)
+    """Which training pairs to drop."""
+    vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
+    """How text is cut into subwords."""
+    overwrite: bool = False
+    """Replace a data folder that is already there."""
+
+
+def prepare(config: PrepareConfig, progress: Progress | None = None) -> PrepareReport:
+    """Make the data folder `config.out`, whole or not at all."""
+    started = time.monotonic()
+    progress = progress or Progress(quiet=True)
+    languages = _languages(config)
+    splits = _splits(config)
+    with (
+        new_folder(config.out, overwrite=config.overwrite, marker=DESCRIPTION_FILE) as folder,
+        TemporaryDirectory(dir=folder) as pipes,
+    ):
+        # The training text is read twice, once for the vocabulary; a pipe could be read only once.
+        splits = {
+            name: [make_rereadable(corpus, Path(pipes)) for corpus in corpora]
+            for name, corpora in splits.items()
+        }
+        tokenizers = _tokenizers(config, splits.get("train", []), progress)
+        described, reports = _encode(folder, splits, languages, tokenizers, config.cleaning, progress)
+        sizes = VocabularySizes(tokenizers.source.vocab_size, tokenizers.target.vocab_size)
+        DatasetDescription(
+            languages=languages,
+            joint_vocabulary=tokenizers.joint,
+            vocab_size=sizes,
+            tokenizers={path.name: sha256(path) for path in tokenizers.save(folder)},
+            splits=described,
+            report={"corpora": [asdict(report) for report in reports]},
+        ).write(folder)
+    return PrepareReport(config.out, languages, sizes, tuple(reports), time.monotonic() - started)
+
+
+def _languages(config: PrepareConfig) -> Languages:
+    for code in (config.source_language, config.target_language):
+        if not re.fullmatch(r"[\w-]+", code):
+            raise UserError(
+                f"The language code {code!r} is part of file names; use letters, digits, - and _."
+            )
+    if config.source_language == config.target_language:
+        raise UserError(f"Both languages are {config.source_language!r}; name source and target differently.")
+    return Languages(config.source_language, config.target_language)
+
+
+def _splits(config: PrepareConfig) -> dict[str, list[CorpusConfig]]:
+    """The corpora of each split; several test sets are a split each, because each gets its own score."""
+    if not config.train and config.vocabulary.reuse is None:
+        raise UserError("There is no text to learn a vocabulary from; give `train`, or `vocabulary.reuse`.")
+    tests = with_names(config.test)
+    test_splits = {"test" if len(tests) == 1 else f"test.{test.name}": [test] for test in tests}
+    splits = {"train": with_names(config.train), "valid": with_names(config.valid), **test_splits}
+    return {name: corpora for name, corpora in splits.items() if corpora}
+
+
+def _tokenizers(config: PrepareConfig, train: Sequence[CorpusConfig], progress: Progress) -> Tokenizers:
+    if config.vocabulary.reuse is not None:
+        return reuse_tokenizers(config.vocabulary.reuse, config.source_language, config.target_language)
+    reading = progress.task("Reading for the vocabulary")
+    pairs = _clean_pairs(train, config.cleaning, reading)
+    sample = sample_pairs(pairs, max(1, config.vocabulary.sample_lines // 2), config.vocabulary.seed)
+    reading.finish()
+    if not sample:
+        raise UserError("The training corpora have no text to learn a vocabulary from; check their files.")
+    learning = progress.task("Learning the vocabulary", total=config.vocabulary.size)
+    tokenizers = learn_tokenizers(sample, config.vocabulary)
+    learning.advance(config.vocabulary.size)
+    learning.finish()
+    return tokenizers
+
+
+def _clean_pairs(corpora: Sequence[CorpusConfig], config: CleaningConfig, task: Task) -> Iterator[Pair]:
+    for corpus in corpora:
+        for block in blocks(read_pairs(corpus), BLOCK_PAIRS):
+            yield from (pair for pair in block if text_reason(pair, config) is None)
+            task.advance(len(block))
+
+
+def _encode(
+    folder: Path,
+    splits: Mapping[str, Sequence[CorpusConfig]],
+    languages: Languages,
+    tokenizers: Tokenizers,
+    cleaning: CleaningConfig,
+    progress: Progress,
+) -> tuple[dict[str, SplitDescription], list[CorpusReport]]:
+    described: dict[str, SplitDescription] = {}
+    reports: list[CorpusReport] = []
+    for name, corpora in splits.items():
+        task = progress.task(f"Encoding {name}")
+        # Scores must be over every sentence, so only training text is cleaned.
+        cleaner = Cleaner(cleaning) if name == "train" else None
+        with SplitWriter(folder, name, languages, tokenizers, cleaner) as writer:
+            reports += [writer.write(corpus, task) for corpus in corpora]
+            described[name] = writer.description
+        task.finish()
+    return described, reports

@@ -1,0 +1,166 @@
+"""Parallel text from files: plain or compressed, two aligned files or one of tab-separated pairs.
+
+Lines end at "\\n" and nowhere else. Python would also split at U+2028, U+0085 and others, which do occur
+inside sentences and would silently shift every line after them.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import itertools
+import lzma
+import re
+import shutil
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, cast
+
+from maskpredict.errors import UserError
+
+STDIN = Path("-")
+
+
+@dataclass(frozen=True)
+class CorpusConfig:
+    """One parallel corpus: either two aligned files, or one file of tab-separated pairs.
+
+    Files may be plain or compressed (.gz, .bz2, .xz).
+    """
+
+    name: str = ""
+    """Name in reports and of a test set's split; empty: taken from the file's name."""
+    source: Path | None = None
+    """File of source sentences, one a line."""
+    target: Path | None = None
+    """File of target sentences, one a line, aligned with `source`."""
+    tsv: Path | None = None
+    """File of lines `source TAB target`, instead of two files; `-` reads standard input."""
+    weight: float = 1.0
+    """How often training draws this corpus, relative to its size; 2 means twice as often."""
+
+
+class Pair(NamedTuple):
+    """A source sentence and its translation."""
+
+    source: str
+    target: str
+
+
+def read_pairs(corpus: CorpusConfig) -> Iterator[Pair]:
+    """The pairs of a corpus, in order, with control characters turned into spaces."""
+    if corpus.tsv is not None and corpus.source is None and corpus.target is None:
+        return _read_tsv(corpus.tsv)
+    if corpus.tsv is None and corpus.source is not None and corpus.target is not None:
+        return _read_two_files(corpus.source, corpus.target)
+    raise UserError(
+        f"The corpus {corpus.name or 'without a name'} needs either `source` and `target`, or `tsv` alone."
+    )
+
+
+def with_names(corpora: Sequence[CorpusConfig]) -> list[CorpusConfig]:
+    """The corpora, each with a name: the given one, else `news` for wmt/news.de, or `wmt-news` if need be."""
+
+    def short(corpus: CorpusConfig) -> str:
+        path = corpus.tsv or corpus.source or Path()
+        return corpus.name or ("stdin" if path == STDIN else path.name.split(".")[0])
+
+    def long(corpus: CorpusConfig) -> str:
+        path = corpus.tsv or corpus.source or Path()
+        return corpus.name or f"{path.absolute().parent.name}-{short(corpus)}"
+
+    times = Counter(map(short, corpora))
+    names = [short(corpus) if times[short(corpus)] == 1 else long(corpus) for corpus in corpora]
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise UserError(f"{count} corpora of one split are called {name!r}; give each its own `name`.")
+        if not re.fullmatch(r"[\w.-]+", name):
+            raise UserError(
+                f"The corpus name {name!r} is part of file names; use letters, digits, - _ and dots."
+            )
+    return [replace(corpus, name=name) for corpus, name in zip(corpora, names, strict=True)]
+
+
+def make_rereadable(corpus: CorpusConfig, folder: Path) -> CorpusConfig:
+    """A corpus that can be read more than once: what comes through a pipe is first copied into `folder`."""
+
+    def kept(path: Path | None, side: str) -> Path | None:
+        if path is None or (path != STDIN and (path.is_file() or not path.exists())):
+            return path
+        copy = folder / f"{side}-{sum(1 for _ in folder.iterdir())}"
+        with _open(path) as stream, copy.open("wb") as file:
+            shutil.copyfileobj(stream, file)
+        return copy
+
+    return replace(
+        corpus,
+        source=kept(corpus.source, "source"),
+        target=kept(corpus.target, "target"),
+        tsv=kept(corpus.tsv, "tsv"),
+    )
+
+
+def _read_two_files(source: Path, target: Path) -> Iterator[Pair]:
+    source_lines, target_lines = read_lines(source), read_lines(target)
+    for number, pair in enumerate(itertools.zip_longest(source_lines, target_lines)):
+        if pair[0] is None or pair[1] is None:
+            rest = sum(1 for _ in itertools.chain(source_lines, target_lines)) + 1
+            counts = (number, number + rest) if pair[0] is None else (number + rest, number)
+            raise UserError(
+                f"{source} has {counts[0]:,} lines and {target} has {counts[1]:,}; "
+                "parallel files need the same number of lines."
+            )
+        yield Pair(printable(pair[0]), printable(pair[1]))
+
+
+def _read_tsv(path: Path) -> Iterator[Pair]:
+    for number, line in enumerate(read_lines(path), start=1):
+        columns = line.split("\t")
+        if len(columns) != 2:
+            raise UserError(
+                f"Line {number:,} of {path} has {len(columns)} tab-separated columns, not the two of a pair; "
+                "drop further columns with `cut -f 1,2`."
+            )
+        yield Pair(printable(columns[0]), printable(columns[1]))
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """The lines of a plain or compressed file, without line ends and byte-order mark."""
+    number = 0
+    try:
+        with _open(path) as stream:
+            for number, line in enumerate(stream, start=1):
+                text = line.decode("utf-8").removesuffix("\n").removesuffix("\r")
+                yield text.removeprefix("\ufeff") if number == 1 else text
+    except UnicodeDecodeError as error:
+        raise UserError(f"Line {number:,} of {path} is not UTF-8; convert the file with iconv.") from error
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        raise UserError(f"{path} is damaged: it breaks off after line {number:,}.") from error
+
+
+def _open(path: Path) -> AbstractContextManager[BinaryIO]:
+    if path == STDIN:
+        return nullcontext(sys.stdin.buffer)
+    openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    try:
+        # The decompressors read lines slowly by themselves; a buffer in front doubles their speed.
+        return cast(BinaryIO, io.BufferedReader(openers.get(path.suffix, open)(path, "rb")))
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def printable(text: str) -> str:
+    """The line with every control character (NUL, tab, U+0085, ...) and line separator turned into a space.
+
+    None of them is text, and left alone some tool downstream would end a string or a line at them.
+    """
+    return _CONTROL.sub(" ", text)

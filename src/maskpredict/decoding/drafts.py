@@ -1,0 +1,73 @@
+"""Targets to start from: all masks, masks around pinned words, or a given sentence with gaps.
+
+A draft is a list of ids in which the mask id stands wherever decoding may choose. Everything a user can impose on a
+translation (its length, words at places, a sentence to complete) is an ordinary draft by the time decoding begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from maskpredict.errors import UserError
+from maskpredict.decoding.hypothesis import Gap, Pin
+
+SPLITS = 24
+"""Ways to share out a length over several gaps that are tried at most, for each total length."""
+
+
+def pinned_draft(length: int, pins: Sequence[Pin], mask: int) -> list[int]:
+    """Masks, with the pins that name a place written in."""
+    draft = [mask] * length
+    for pin in pins:
+        if pin.place is None:
+            continue
+        if pin.place < 0 or pin.place + len(pin.ids) > length - 1:
+            raise UserError(
+                f"a pin at position {pin.place} with {len(pin.ids)} subwords does not fit a target of {length} "
+                "positions (the last is the end mark); pin it further left or leave its place open."
+            )
+        draft[pin.place : pin.place + len(pin.ids)] = pin.ids
+    return draft
+
+
+def shortest_with(pins: Sequence[Pin]) -> int:
+    """The fewest positions a target with these pins can have, its end mark included."""
+    placed = max((pin.place + len(pin.ids) for pin in pins if pin.place is not None), default=0)
+    return max(placed, sum(len(pin.ids) for pin in pins)) + 1
+
+
+def template_drafts(
+    template: Sequence[tuple[int, ...] | Gap], lengths: Sequence[int], mask: int, eos: int
+) -> list[list[int]]:
+    """The ways to complete a sentence with gaps, for the given total lengths (end mark included)."""
+    open_gaps = sum(isinstance(part, Gap) and part.length is None for part in template)
+    known = 1 + sum((part.length or 0) if isinstance(part, Gap) else len(part) for part in template)
+    if not open_gaps:
+        return [_write(template, (), mask, eos)]
+    # The length head knows nothing of the given words: also try the smallest gaps.
+    spares = dict.fromkeys(max(n - known, open_gaps) for n in [*lengths, known + open_gaps, known + open_gaps + 1])
+    return [_write(template, split, mask, eos) for spare in spares for split in _splits(spare, open_gaps)]
+
+
+def _splits(total: int, parts: int) -> list[tuple[int, ...]]:
+    """Ways to write `total` as `parts` positive numbers, the most even first, at most SPLITS of them."""
+    cuts = combinations(range(1, total), parts - 1)
+    ways = []
+    for cut in cuts:
+        edges = (0, *cut, total)
+        ways.append(tuple(b - a for a, b in zip(edges, edges[1:], strict=False)))
+        if len(ways) >= 2000:  # long texts with many gaps: enough to choose from
+            break
+    return sorted(ways, key=lambda way: max(way) - min(way))[:SPLITS]
+
+
+def _write(template: Sequence[tuple[int, ...] | Gap], sizes: Sequence[int], mask: int, eos: int) -> list[int]:
+    draft: list[int] = []
+    remaining = iter(sizes)
+    for part in template:
+        if isinstance(part, Gap):
+            draft += [mask] * (part.length if part.length is not None else next(remaining))
+        else:
+            draft += part
+    return [*draft, eos]

@@ -1,0 +1,55 @@
+"""What goes into a system's `translate` and what comes out, in ids; the runtime turns text into the one and the other
+into text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from maskpredict.decoding.trace import Trace
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A hole in a given target: `length` subwords, or as many as fit best when it is None."""
+
+    length: int | None = None
+
+
+@dataclass(frozen=True)
+class Pin:
+    """Target subwords that decoding must keep."""
+
+    ids: tuple[int, ...]
+    place: int | None = None
+    """Position of the first of them, counted from 0; None lets the model choose where the phrase goes."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One sentence to translate."""
+
+    source: tuple[int, ...]
+    """Source ids, the end mark included."""
+    length: int | None = None
+    """Decode exactly this target length (end mark included), such as the reference's, instead of predicting one."""
+    pins: tuple[Pin, ...] = ()
+    """Words that must appear."""
+    template: tuple[tuple[int, ...] | Gap, ...] | None = None
+    """A target with gaps to complete; its end mark is added by the system."""
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One translation of one sentence."""
+
+    ids: list[int]
+    """All its positions, the end mark included."""
+    log_probs: list[float]
+    """Of each position."""
+    score: float
+    """Higher is better; what it is made of is up to the system."""
+    passes: int
+    """Decoder passes it took."""
+    lengths: tuple[int, ...] = ()
+    """The target lengths that were tried, likeliest first."""
+    trace: Trace | None = None

@@ -1,0 +1,53 @@
+"""Ids as tensors with their layout: what a system's `loss` takes, and how loose rows become one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from maskpredict.model.layout import Layout, Padded
+
+ROWS = 8
+"""Matrix products round alike for every row once they have eight rows; with fewer, other kernels are chosen. Widths and
+row counts are therefore multiples of eight, and a sentence comes out the same whatever stands beside it."""
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Sentences as ids, in the shape that `layout` describes."""
+
+    ids: Tensor
+    layout: Layout
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sentence pairs, each sentence with its end mark; the source begins with a slot where the system reserves one."""
+
+    source: Tokens
+    target: Tokens
+
+
+def round_up(n: int, multiple: int = ROWS) -> int:
+    """The next multiple, n itself included."""
+    return -(-n // multiple) * multiple
+
+
+def pad(rows: Sequence[Sequence[int]], fill: int, device: torch.device, *, slot: bool = False) -> Tokens:
+    """Rows of ids filled up to a common width; with `slot`, one position is reserved in front of each."""
+    front = int(slot)
+    width = front + round_up(max(map(len, rows)))
+    ids = torch.full((len(rows), width), fill, dtype=torch.long)
+    for row, values in enumerate(rows):
+        ids[row, front : front + len(values)] = torch.tensor(values, dtype=torch.long)
+    lengths = torch.tensor([front + len(row) for row in rows])
+    return Tokens(ids.to(device), Padded.of(lengths.to(device), width))
+
+
+def pad_rows(x: Tensor) -> Tensor:
+    """[M, ...] with rows of zeros added until there are a multiple of eight."""
+    missing = round_up(x.shape[0]) - x.shape[0]
+    return torch.cat([x, x.new_zeros(missing, *x.shape[1:])]) if missing else x

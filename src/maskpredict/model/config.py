@@ -1,0 +1,60 @@
+"""The shape of a model, and the paper's three sizes by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from maskpredict.errors import UserError
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Architecture of the encoder-decoder transformer; the defaults are the paper's base model."""
+
+    width: int = 512
+    """Model dimension: the size of every hidden vector between layers."""
+    hidden: int = 2048
+    """Inner dimension of the feed-forward layers."""
+    heads: int = 8
+    """Attention heads per layer."""
+    encoder_layers: int = 6
+    """Layers in the encoder."""
+    decoder_layers: int = 6
+    """Layers in the decoder."""
+    dropout: float = 0.3
+    """Dropout on embeddings and on the output of every sublayer."""
+    norm: Literal["post", "pre"] = "post"
+    """Layer norm after each residual sum, as the authors do, or before each sublayer (easier in short runs)."""
+    activation: Literal["gelu", "relu"] = "gelu"
+    """Non-linearity of the feed-forward layers; gelu is the exact (erf) one."""
+    norm_epsilon: float = 1e-12
+    """Epsilon of every layer norm."""
+    scale_embeddings: bool = False
+    """Multiply token embeddings by sqrt(width), as Vaswani et al. do and the authors do not."""
+    embeddings: Literal["shared", "target", "separate"] = "shared"
+    """One table for encoder, decoder and output (shared), for decoder and output (target), or three (separate)."""
+    max_positions: int = 512
+    """Longest sentence in subwords, end mark included; also the number of length classes."""
+
+    def __post_init__(self) -> None:
+        if self.width % self.heads:
+            raise UserError(f"model.width {self.width} must be a multiple of model.heads {self.heads}.")
+        if self.max_positions < 8:
+            raise UserError(f"model.max_positions is {self.max_positions}; use at least 8.")
+
+
+PRESETS: dict[str, ModelConfig] = {
+    "tiny": ModelConfig(width=128, hidden=256, heads=4, encoder_layers=2, decoder_layers=2, dropout=0.1, norm="pre"),
+    "small": ModelConfig(hidden=512),
+    "base": ModelConfig(),
+    "large": ModelConfig(width=1024, hidden=4096, heads=16),
+}
+"""Sizes by name: `small`, `base` and `large` are the paper's; `tiny` trains on a CPU in minutes."""
+
+
+def preset(name: str, **changes: object) -> ModelConfig:
+    """The named size, with some values changed."""
+    if name not in PRESETS:
+        raise UserError(f"there is no model preset '{name}'; choose one of {', '.join(PRESETS)}.")
+    return replace(PRESETS[name], **changes)  # type: ignore[arg-type]

@@ -1,0 +1,169 @@
+"""The model folder: everything a trained model needs to translate, as data that runs no code when it is read.
+
+config.json         architecture, system, languages, vocabulary sizes, format version
+model.safetensors   weights, in float32 or half precision
+tokenizer.model     or source.model and target.model
+generation.json     default decoding settings
+README.md           model card: data, scores with signatures, licence
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from maskpredict.config import from_dict, to_dict
+from maskpredict.corpus.dataset import Languages
+from maskpredict.errors import UserError
+from maskpredict.model.config import ModelConfig
+from maskpredict.new_folder import new_folder
+from maskpredict.tokenizer import Tokenizers
+
+FORMAT_VERSION = 1
+CONFIG_FILE, WEIGHTS_FILE, GENERATION_FILE, CARD_FILE = (
+    "config.json",
+    "model.safetensors",
+    "generation.json",
+    "README.md",
+)
+Precision = Literal["float32", "float16", "bfloat16"]
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """The content of a model folder, weights in float32."""
+
+    system: str
+    """Name of the system in `maskpredict.systems`."""
+    config: ModelConfig
+    languages: Languages
+    tokenizers: Tokenizers
+    weights: Mapping[str, Tensor]
+    generation: Mapping[str, Any] = field(default_factory=dict)
+    """Default decoding settings."""
+    card: str = ""
+    """Text of the model card."""
+
+    def write(self, folder: Path, *, precision: Precision = "float32", overwrite: bool = False) -> None:
+        """Write the folder, or leave what was there untouched if that fails."""
+        with new_folder(folder, overwrite=overwrite) as partial:
+            self.tokenizers.save(partial)
+            dtype = getattr(torch, precision)
+            stored = {name: tensor.to(dtype).contiguous() for name, tensor in self.weights.items()}
+            save_file(stored, partial / WEIGHTS_FILE)
+            _write_json(partial / CONFIG_FILE, self._description())
+            _write_json(partial / GENERATION_FILE, dict(self.generation))
+            (partial / CARD_FILE).write_text(self.card or self._plain_card(), encoding="utf-8")
+
+    def _description(self) -> dict[str, Any]:
+        return {
+            "format_version": FORMAT_VERSION,
+            "system": self.system,
+            "languages": to_dict(self.languages),
+            "vocab_size": {
+                "source": self.tokenizers.source.vocab_size,
+                "target": self.tokenizers.target.vocab_size,
+            },
+            "architecture": to_dict(self.config),
+        }
+
+    def _plain_card(self) -> str:
+        size = sum(tensor.numel() for tensor in self.weights.values()) / 1e6
+        pair = f"{self.languages.source} to {self.languages.target}"
+        return f"# {pair}\n\nA {self.system} translation model with {size:.1f} M parameters.\n"
+
+    @classmethod
+    def read(cls, folder: Path) -> ModelFolder:
+        """Read a model folder, or say in one sentence why it cannot be used."""
+        description = _read_description(folder)
+        try:
+            config = from_dict(ModelConfig, description["architecture"])
+            languages = Languages(**description["languages"])
+            system = str(description["system"])
+        except (KeyError, TypeError) as error:
+            raise UserError(f"{folder / CONFIG_FILE} is damaged: {error} is missing or malformed.") from error
+        generation = folder / GENERATION_FILE
+        card = folder / CARD_FILE
+        return cls(
+            system,
+            config,
+            languages,
+            Tokenizers.load(folder),
+            _read_weights(folder / WEIGHTS_FILE),
+            _read_json(generation) if generation.exists() else {},
+            card.read_text(encoding="utf-8") if card.exists() else "",
+        )
+
+
+def is_model_folder(folder: Path) -> bool:
+    """True when the folder says that it holds a model."""
+    return (folder / CONFIG_FILE).is_file()
+
+
+def own_weights(module: nn.Module) -> dict[str, Tensor]:
+    """A module's parameters by name in float32, each tied one under its first name only."""
+    return {name: parameter.detach().float().cpu() for name, parameter in module.named_parameters()}
+
+
+def load_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Fill a module's parameters with what `own_weights` returned."""
+    parameters = dict(module.named_parameters())
+    missing, unknown = parameters.keys() - weights.keys(), weights.keys() - parameters.keys()
+    if missing or unknown:
+        names = ", ".join(sorted(missing or unknown)[:3])
+        raise UserError(f"the weights do not fit the model's config: {'missing' if missing else 'unknown'} {names}.")
+    for name, parameter in parameters.items():
+        if parameter.shape != weights[name].shape:
+            raise UserError(
+                f"the weights do not fit the model's config: {name} has shape {list(weights[name].shape)}, "
+                f"expected {list(parameter.shape)}."
+            )
+        parameter.data.copy_(weights[name])
+
+
+def _read_description(folder: Path) -> dict[str, Any]:
+    if not folder.is_dir():
+        raise UserError(f"there is no model folder {folder}; check the path or train a model first.")
+    if not is_model_folder(folder):
+        raise UserError(f"{folder} has no {CONFIG_FILE}, so it is not a model folder.")
+    description = _read_json(folder / CONFIG_FILE)
+    version = description.get("format_version")
+    if not isinstance(version, int):
+        raise UserError(f"{folder / CONFIG_FILE} has no format_version, so it is not one of our models.")
+    if version > FORMAT_VERSION:
+        raise UserError(
+            f"{folder} has model format {version}, newer than the {FORMAT_VERSION} this version reads; "
+            "upgrade maskpredict."
+        )
+    return description
+
+
+def _read_weights(path: Path) -> dict[str, Tensor]:
+    try:
+        return {name: tensor.float() for name, tensor in load_file(path).items()}
+    except FileNotFoundError as error:
+        raise UserError(f"{path} is missing; the model folder is incomplete.") from error
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path} is damaged ({error}); copy the model folder again.") from error
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read as JSON ({error}); copy the model folder again.") from error
+    if not isinstance(content, dict):
+        raise UserError(f"{path} is damaged: it does not hold a JSON object.")
+    return content
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

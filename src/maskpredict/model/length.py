@@ -1,0 +1,34 @@
+"""The length head: the LENGTH vector that enters the encoder, and the classes it is scored against.
+
+One table serves both (section 2.3 of the paper, and the released code): row 0 is the vector put in front of the source,
+row n stands for a target of n tokens, its end mark counted. Row 0 can never be predicted.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from maskpredict.model.transformer import initialise
+
+
+class LengthHead(nn.Module):
+    """Scores target lengths from the encoder's output at the LENGTH position."""
+
+    def __init__(self, classes: int, width: int) -> None:
+        super().__init__()
+        self.table = nn.Embedding(classes, width)
+        initialise(self.table)
+
+    @property
+    def slot(self) -> Tensor:
+        """The LENGTH vector [D] that enters the encoder."""
+        return self.table.weight[0]
+
+    def forward(self, encoded_BD: Tensor) -> Tensor:
+        """Log-probabilities [B, L] in float32 of each length, -inf for length 0."""
+        scores_BL = F.linear(encoded_BD, self.table.weight).float()
+        never = torch.zeros_like(scores_BL[0], dtype=torch.bool)
+        never[0] = True
+        return scores_BL.masked_fill(never, float("-inf")).log_softmax(-1)

@@ -1,0 +1,234 @@
+"""The whole transformer, top to bottom: attention, feed-forward, layers, encoder, decoder.
+
+The encoder and decoder are those of Vaswani et al. with the choices of the Mask-Predict authors (section 4.1 of the
+paper and their released code): learned positions, exact GELU, no embedding scale. A CMLM's decoder sees the whole
+target; an autoregressive one is the same decoder called with `causal=True`.
+
+Shape letters: B rows, S source positions, T target positions, D width, H heads, K head size, V vocabulary. A tensor
+written [..., D] may be [B, T, D] or packed [N, D]; `layout.py` says which.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from maskpredict.model.config import ModelConfig
+from maskpredict.model.layout import Layout, Padded, attend
+
+
+class SelfAttention(nn.Module):
+    """Every position looks at every position of its own sentence, or only at earlier ones."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.qkv = nn.Linear(config.width, 3 * config.width)
+        self.out = nn.Linear(config.width, config.width)
+
+    def split(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, each [..., H, K]."""
+        q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).unbind(-3)
+        return q, k, v
+
+    def forward(self, x: Tensor, layout: Layout, *, causal: bool = False) -> Tensor:
+        """x [..., D] -> [..., D]."""
+        q, k, v = self.split(x)
+        return self.out(attend(q, k, v, layout, layout, causal=causal).flatten(-2))
+
+
+class CrossAttention(nn.Module):
+    """Every target position looks at every source position."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.q = nn.Linear(config.width, config.width)
+        self.kv = nn.Linear(config.width, 2 * config.width)
+        self.out = nn.Linear(config.width, config.width)
+
+    def memory(self, encoded: Tensor) -> Memory:
+        """Keys and values of the source, to be computed once per sentence."""
+        k, v = self.kv(encoded).unflatten(-1, (2, self.heads, -1)).unbind(-3)
+        return Memory(k, v)
+
+    def forward(self, x: Tensor, layout: Layout, memory: Memory, source: Layout) -> Tensor:
+        """x [..., D] -> [..., D]."""
+        q = self.q(x).unflatten(-1, (self.heads, -1))
+        return self.out(attend(q, memory.keys, memory.values, layout, source).flatten(-2))
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a decoder layer needs of the source; both [..., H, K]."""
+
+    keys: Tensor
+    values: Tensor
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with a non-linearity between them."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.inner = nn.Linear(config.width, config.hidden)
+        self.outer = nn.Linear(config.hidden, config.width)
+        self.activation = F.gelu if config.activation == "gelu" else F.relu
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x [..., D] -> [..., D]."""
+        return self.outer(self.activation(self.inner(x)))
+
+
+class Residual(nn.Module):
+    """A sublayer with its residual sum, dropout and layer norm, in pre- or post-norm order."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.pre = config.norm == "pre"
+        self.norm = nn.LayerNorm(config.width, eps=config.norm_epsilon)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """x [..., D] -> [..., D]."""
+        if self.pre:
+            return x + self.dropout(sublayer(self.norm(x)))
+        return self.norm(x + self.dropout(sublayer(x)))
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then feed-forward."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.attention, self.attention_residual = SelfAttention(config), Residual(config)
+        self.feed_forward, self.feed_forward_residual = FeedForward(config), Residual(config)
+
+    def forward(self, x: Tensor, layout: Layout) -> Tensor:
+        """x [..., D] -> [..., D]."""
+        x = self.attention_residual(x, lambda h: self.attention(h, layout))
+        return self.feed_forward_residual(x, self.feed_forward)
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention, cross-attention, feed-forward."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.attention, self.attention_residual = SelfAttention(config), Residual(config)
+        self.cross, self.cross_residual = CrossAttention(config), Residual(config)
+        self.feed_forward, self.feed_forward_residual = FeedForward(config), Residual(config)
+
+    def forward(self, x: Tensor, layout: Layout, memory: Memory, source: Layout, *, causal: bool) -> Tensor:
+        """x [..., D] -> [..., D]."""
+        x = self.attention_residual(x, lambda h: self.attention(h, layout, causal=causal))
+        x = self.cross_residual(x, lambda h: self.cross(h, layout, memory, source))
+        return self.feed_forward_residual(x, self.feed_forward)
+
+    def step(self, x_B1D: Tensor, past: Past, time: int, memory: Memory, source: Padded) -> Tensor:
+        """One position of causal decoding: `past` holds the keys and values of positions before `time`."""
+        one = Padded.of(torch.ones_like(source.lengths_B), 1)
+
+        def attention(h: Tensor) -> Tensor:
+            q, past.keys[:, time : time + 1], past.values[:, time : time + 1] = self.attention.split(h)
+            seen = Padded.of(torch.full_like(source.lengths_B, time + 1), time + 1)
+            return self.attention.out(
+                attend(q, past.keys[:, : time + 1], past.values[:, : time + 1], one, seen).flatten(-2)
+            )
+
+        x_B1D = self.attention_residual(x_B1D, attention)
+        x_B1D = self.cross_residual(x_B1D, lambda h: self.cross(h, one, memory, source))
+        return self.feed_forward_residual(x_B1D, self.feed_forward)
+
+
+@dataclass
+class Past:
+    """Keys and values of one decoder layer's earlier positions, [B, T, H, K], allocated once and filled in place."""
+
+    keys: Tensor
+    values: Tensor
+
+
+class Embedding(nn.Module):
+    """Tokens and their positions."""
+
+    def __init__(self, config: ModelConfig, tokens: nn.Embedding) -> None:
+        super().__init__()
+        self.tokens = tokens
+        self.positions = nn.Embedding(config.max_positions, config.width)
+        self.scale = math.sqrt(config.width) if config.scale_embeddings else 1.0
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, ids: Tensor, positions: Tensor, *, slot: Tensor | None = None) -> Tensor:
+        """ids [...] -> [..., D]. With `slot`, each sentence's first position holds that vector [D] and no position."""
+        if slot is None:
+            return self.dropout(self.tokens(ids) * self.scale + self.positions(positions))
+        x = self.tokens(ids) * self.scale + self.positions((positions - 1).clamp(min=0))
+        return self.dropout(torch.where((positions == 0).unsqueeze(-1), slot, x))
+
+
+class Transformer(nn.Module):
+    """Encoder, decoder and output projection; what the model is trained to do is up to the system around it."""
+
+    def __init__(self, config: ModelConfig, source_vocab: int, target_vocab: int) -> None:
+        super().__init__()
+        self.config = config
+        target_tokens = nn.Embedding(target_vocab, config.width)
+        shared = config.embeddings == "shared"
+        self.source = Embedding(config, target_tokens if shared else nn.Embedding(source_vocab, config.width))
+        self.target = Embedding(config, target_tokens)
+        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
+        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        self.output = nn.Linear(config.width, target_vocab, bias=False)
+        if config.embeddings != "separate":
+            self.output.weight = target_tokens.weight
+
+        def final_norm() -> nn.Module:
+            return nn.LayerNorm(config.width, eps=config.norm_epsilon) if config.norm == "pre" else nn.Identity()
+
+        self.encoder_norm, self.decoder_norm = final_norm(), final_norm()
+        self.apply(initialise)
+
+    def encode(self, ids: Tensor, layout: Layout, *, slot: Tensor | None = None) -> Tensor:
+        """Source ids [...] -> [..., D]; `slot` as in `Embedding`."""
+        x = self.source(ids, layout.positions, slot=slot)
+        for layer in self.encoder:
+            x = layer(x, layout)
+        return self.encoder_norm(x)
+
+    def memory(self, encoded: Tensor) -> list[Memory]:
+        """Cross-attention keys and values for each decoder layer."""
+        return [layer.cross.memory(encoded) for layer in self.decoder]  # type: ignore[union-attr, operator]
+
+    def decode(self, ids: Tensor, layout: Layout, memory: list[Memory], source: Layout, *, causal: bool) -> Tensor:
+        """Target ids [...] -> [..., D]; project with `output`."""
+        x = self.target(ids, layout.positions)
+        for layer, layer_memory in zip(self.decoder, memory, strict=True):
+            x = layer(x, layout, layer_memory, source, causal=causal)
+        return self.decoder_norm(x)
+
+    def decode_step(self, ids_B: Tensor, time: int, past: list[Past], memory: list[Memory], source: Padded) -> Tensor:
+        """The next hidden vectors [B, D] of causal decoding, after feeding `ids_B` at position `time`."""
+        x = self.target(ids_B[:, None], torch.full_like(ids_B, time)[:, None])
+        for layer, layer_past, layer_memory in zip(self.decoder, past, memory, strict=True):
+            x = layer.step(x, layer_past, time, layer_memory, source)  # type: ignore[operator]
+        return self.decoder_norm(x)[:, 0]
+
+    def new_past(self, rows: int, width: int) -> list[Past]:
+        """Empty caches for `rows` sentences of up to `width` positions."""
+        weight = self.output.weight
+        shape = (rows, width, self.config.heads, self.config.width // self.config.heads)
+        return [Past(weight.new_zeros(shape), weight.new_zeros(shape)) for _ in self.decoder]
+
+
+def initialise(module: nn.Module) -> None:
+    """BERT's initialisation, as the paper has it: N(0, 0.02), biases 0, layer norms (1, 0)."""
+    if isinstance(module, nn.Linear | nn.Embedding):
+        nn.init.normal_(module.weight, std=0.02)
+    if isinstance(module, nn.Linear) and module.bias is not None:
+        nn.init.zeros_(module.bias)

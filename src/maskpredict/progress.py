@@ -1,0 +1,100 @@
+"""Progress of long work on stderr: bars in a terminal, an occasional plain line anywhere else.
+
+    with Progress() as progress:
+        task = progress.task("Encoding", total=1_000)
+        task.advance(100, loss="3.21")
+
+`Progress(quiet=True)` shows nothing, so a library function can report without asking whether anyone looks.
+"""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+
+SECONDS_BETWEEN_LINES = 30.0
+
+
+class Task:
+    """One piece of work within a `Progress`."""
+
+    def __init__(self, progress: Progress, description: str, total: int | None) -> None:
+        self.description = description
+        self.total = total
+        self.done = 0
+        self._progress = progress
+        self._fields: dict[str, str] = {}
+        self._started = self._last_line = time.monotonic()
+        bars = progress._bars
+        self._bar = bars.add_task(description, total=total, fields="") if bars else None
+
+    def advance(self, steps: int = 1, **fields: str) -> None:
+        """Say that `steps` more are done; `fields` are short texts shown behind the bar until replaced."""
+        self.done += steps
+        self._fields.update(fields)
+        bars = self._progress._bars
+        if bars is not None and self._bar is not None:
+            bars.update(self._bar, advance=steps, fields=self._shown_fields())
+        elif time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._write_line()
+
+    def finish(self) -> None:
+        """Say that the work is over, however much of it there was."""
+        self.total = self.done
+        bars = self._progress._bars
+        if bars is not None and self._bar is not None:
+            bars.update(self._bar, total=self.done, completed=self.done)
+        else:
+            self._write_line()
+
+    def _shown_fields(self) -> str:
+        return "  ".join(f"{name} {value}" for name, value in self._fields.items())
+
+    def _write_line(self) -> None:
+        self._last_line = time.monotonic()
+        of_total = f" of {self.total:,}" if self.total not in (None, self.done) else ""
+        seconds = f"{self._last_line - self._started:.0f} s"
+        parts = [f"{self.description}: {self.done:,}{of_total}", seconds, self._shown_fields()]
+        self._progress._write("  ".join(part for part in parts if part))
+
+
+class Progress:
+    """A set of tasks shown together; use it as a context manager."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._console = Console(stderr=True, quiet=quiet, highlight=False)
+        self._bars = _bars(self._console) if self._console.is_terminal and not quiet else None
+
+    def task(self, description: str, total: int | None = None) -> Task:
+        """Begin a piece of work; `total` is None while nobody knows how much there will be."""
+        return Task(self, description, total)
+
+    def _write(self, line: str) -> None:
+        self._console.print(line, markup=False, soft_wrap=True)
+
+    def __enter__(self) -> Progress:
+        if self._bars is not None:
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+
+
+def _bars(console: Console) -> Bars:
+    return Bars(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[fields]}"),
+        console=console,
+    )

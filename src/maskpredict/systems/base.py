@@ -1,0 +1,89 @@
+"""The interface every system has, and what they share: a transformer and the special ids."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from maskpredict.decoding.hypothesis import Hypothesis, Request
+from maskpredict.model.batch import Batch
+from maskpredict.model.config import ModelConfig
+from maskpredict.model.transformer import Transformer
+from maskpredict.tokenizer import SpecialIds
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What a system must know of its tokenizers."""
+
+    source_size: int
+    target_size: int
+    special: SpecialIds
+    """Ids of the target side's special symbols."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A batch's loss as sums, so that parts of a global batch add up whatever their sizes."""
+
+    total: Tensor
+    """What is to be minimised, summed; divide by the `count` of the global batch."""
+    count: Tensor
+    """Number of predicted tokens."""
+    parts: dict[str, Tensor] = field(default_factory=dict)
+    """Sums for the log, by name; also divided by `count`."""
+
+
+class System(nn.Module, ABC):
+    """A transformer with an objective and a way to translate."""
+
+    name: ClassVar[str]
+    settings_type: ClassVar[type]
+    """Dataclass of the settings that `translate` takes."""
+    reserves_slot: ClassVar[bool] = False
+    """True when the source needs an empty position in front of each sentence."""
+
+    def __init__(self, config: ModelConfig, vocabulary: Vocabulary, label_smoothing: float = 0.1) -> None:
+        super().__init__()
+        self.config = config
+        self.vocabulary = vocabulary
+        self.special = vocabulary.special
+        self.label_smoothing = label_smoothing
+        self.transformer = Transformer(config, vocabulary.source_size, vocabulary.target_size)
+
+    @abstractmethod
+    def loss(self, batch: Batch) -> Loss:
+        """The training objective; draws any random choices from torch's default generator."""
+
+    @abstractmethod
+    def translate(self, requests: Sequence[Request], settings: Any) -> list[list[Hypothesis]]:
+        """Translations of each request, best first. Requests are of one padded width (see `model.batch.pad`)."""
+
+    @abstractmethod
+    def score(self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: Any) -> list[Hypothesis]:
+        """The given targets (end mark included) with the scores `translate` would give them under these settings."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.transformer.output.weight.device
+
+    def word_loss(self, hidden_MD: Tensor, targets_M: Tensor, counted_M: Tensor) -> tuple[Tensor, Tensor]:
+        """Label-smoothed and plain cross-entropy of the hidden vectors, each summed over the counted ones."""
+        logits_MV = self.transformer.output(hidden_MD).float()
+        norm_M = logits_MV.logsumexp(-1)
+        plain_M = norm_M - logits_MV.gather(1, targets_M[:, None])[:, 0]
+        uniform_M = norm_M - logits_MV.mean(-1)
+        smooth_M = (1 - self.label_smoothing) * plain_M + self.label_smoothing * uniform_M
+        return (smooth_M * counted_M).sum(), (plain_M.detach() * counted_M).sum()
+
+    def suppress(self, logits: Tensor, suppressed: Sequence[int]) -> Tensor:
+        """Logits [..., V] with some tokens made impossible."""
+        if not suppressed:
+            return logits
+        return logits.index_fill(-1, torch.tensor(suppressed, device=logits.device), float("-inf"))

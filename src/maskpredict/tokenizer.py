@@ -1,0 +1,171 @@
+"""Between text and subword ids: one small protocol, and the SentencePiece tokenizer that this project trains.
+
+The tokenizer knows nothing of sentences' ends: `encode` adds neither BOS nor EOS; whoever builds
+a batch does. A folder (of data or of a model) carries its tokenizers as files, see `Tokenizers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import sentencepiece
+
+from maskpredict.errors import UserError
+
+JOINT_FILE = "tokenizer.model"
+SOURCE_FILE = "source.model"
+TARGET_FILE = "target.model"
+
+
+@dataclass(frozen=True)
+class SpecialIds:
+    """The ids that stand for no text. The defaults are those of every vocabulary learned here."""
+
+    pad: int = 0
+    bos: int = 1
+    eos: int = 2
+    unk: int = 3
+    mask: int = 4
+
+
+class Tokenizer(Protocol):
+    """What the rest of the project may ask of a tokenizer, whatever its file format."""
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of ids, special ones included."""
+
+    @property
+    def special(self) -> SpecialIds:
+        """The ids that stand for no text."""
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of one line of raw text, without BOS or EOS."""
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Raw text; PAD, BOS, EOS and MASK are dropped, UNK becomes a visible `⁇`."""
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """The subword behind each id, special ones included."""
+
+    def ids(self, pieces: Sequence[str]) -> list[int]:
+        """The id of each subword; UNK for one that is not in the vocabulary."""
+
+    def save(self, path: Path) -> None:
+        """Write the tokenizer's own file, from which it can be loaded again."""
+
+
+class SentencePieceTokenizer:
+    """A SentencePiece model: raw text in, raw text out, no language-specific rules."""
+
+    def __init__(self, model: bytes) -> None:
+        """`model` is the content of a SentencePiece file that has the five special symbols."""
+        self._model = model
+        self._processor = sentencepiece.SentencePieceProcessor()
+        self._processor.load_from_serialized_proto(model)
+        self._special = _special_ids(self._processor)
+        self._silent = {self._special.pad, self._special.bos, self._special.eos, self._special.mask}
+
+    @classmethod
+    def load(cls, path: Path) -> SentencePieceTokenizer:
+        """Read a tokenizer file."""
+        try:
+            return cls(path.read_bytes())
+        except OSError as error:
+            raise UserError(f"The tokenizer {path} cannot be read ({error.strerror}).") from error
+        except RuntimeError as error:
+            raise UserError(f"{path} is not a SentencePiece model; prepare the data again.") from error
+        except ValueError as error:
+            raise UserError(f"The tokenizer {path} cannot be used: {error}.") from error
+
+    def __reduce__(self) -> tuple[type[SentencePieceTokenizer], tuple[bytes]]:
+        """Pickle by content, so that data-loading processes can be handed a tokenizer."""
+        return SentencePieceTokenizer, (self._model,)
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of ids, special ones included."""
+        return int(self._processor.vocab_size())
+
+    @property
+    def special(self) -> SpecialIds:
+        """The ids that stand for no text."""
+        return self._special
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of one line of raw text, without BOS or EOS."""
+        return list(self._processor.encode(text))
+
+    def encode_many(self, texts: list[str], threads: int = 1) -> list[list[int]]:
+        """`encode` for a block of lines, spread over threads."""
+        encoded: list[list[int]] = self._processor.encode(texts, num_threads=threads)
+        return encoded
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Raw text; PAD, BOS, EOS and MASK are dropped, UNK becomes a visible `⁇`."""
+        return str(self._processor.decode([int(i) for i in ids if int(i) not in self._silent]))
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """The subword behind each id, special ones included."""
+        return [str(self._processor.id_to_piece(int(i))) for i in ids]
+
+    def ids(self, pieces: Sequence[str]) -> list[int]:
+        """The id of each subword; UNK for one that is not in the vocabulary."""
+        return [int(self._processor.piece_to_id(piece)) for piece in pieces]
+
+    def save(self, path: Path) -> None:
+        """Write the SentencePiece file, byte for byte as it was learned or loaded."""
+        path.write_bytes(self._model)
+
+
+def _special_ids(processor: sentencepiece.SentencePieceProcessor) -> SpecialIds:
+    special = SpecialIds(
+        pad=processor.pad_id(),
+        bos=processor.bos_id(),
+        eos=processor.eos_id(),
+        unk=processor.unk_id(),
+        mask=processor.piece_to_id("<mask>"),
+    )
+    # A piece that is not there has id -1 for the built-in four, and the id of UNK when looked up by name.
+    if min(special.pad, special.bos, special.eos) < 0 or special.mask == special.unk:
+        raise ValueError("it lacks one of <pad>, <s>, </s> and <mask>, so `prepare` did not make it")
+    return special
+
+
+@dataclass(frozen=True)
+class Tokenizers:
+    """The tokenizers of the two sides; with a joint vocabulary they are one and the same object."""
+
+    source: Tokenizer
+    target: Tokenizer
+
+    @property
+    def joint(self) -> bool:
+        """Whether both sides share one vocabulary, hence one embedding table."""
+        return self.source is self.target
+
+    @classmethod
+    def load(cls, folder: Path) -> Tokenizers:
+        """Read the tokenizer files of a data or model folder."""
+        if (folder / JOINT_FILE).exists():
+            tokenizer = SentencePieceTokenizer.load(folder / JOINT_FILE)
+            return cls(tokenizer, tokenizer)
+        for name in (SOURCE_FILE, TARGET_FILE):
+            if not (folder / name).exists():
+                raise UserError(
+                    f"{folder} has no tokenizer: no {JOINT_FILE}, and no {SOURCE_FILE} and {TARGET_FILE}."
+                )
+        return cls(*(SentencePieceTokenizer.load(folder / name) for name in (SOURCE_FILE, TARGET_FILE)))
+
+    def save(self, folder: Path) -> list[Path]:
+        """Write the tokenizer files into an existing folder, and say which they are."""
+        paths = [folder / name for name in ((JOINT_FILE,) if self.joint else (SOURCE_FILE, TARGET_FILE))]
+        for path, tokenizer in zip(paths, self._distinct(), strict=True):
+            tokenizer.save(path)
+        return paths
+
+    def _distinct(self) -> Iterable[Tokenizer]:
+        return (self.source,) if self.joint else (self.source, self.target)

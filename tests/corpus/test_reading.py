@@ -1,0 +1,174 @@
+"""Reading parallel text: every file type, hostile characters, and every mistake a user can make."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from maskpredict.corpus.reading import CorpusConfig, make_rereadable, read_pairs, with_names
+from maskpredict.errors import UserError
+
+TEXT = "eins\nzwei 😀\ndrei\n".encode()
+LINES = ["eins", "zwei 😀", "drei"]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "compress"),
+    [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)],
+)
+def test_plain_and_compressed_files_read_alike(
+    tmp_path: Path, suffix: str, compress: Callable[[bytes], bytes]
+) -> None:
+    source, target = tmp_path / f"a.de{suffix}", tmp_path / f"a.en{suffix}"
+    source.write_bytes(compress(TEXT))
+    target.write_bytes(compress(TEXT))
+    read = list(read_pairs(CorpusConfig(source=source, target=target)))
+    assert read == list(zip(LINES, LINES, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("raw", "lines"),
+    [
+        (b"a\r\nb\r\n", ["a", "b"]),
+        (b"a\nb", ["a", "b"]),
+        (b"a\n\nb\n", ["a", "", "b"]),
+        (b"a\x00b\tc\x1bd\n", ["a b c d"]),
+        ("a\u2028b\u2029c\u0085d\x0be\x0cf\n".encode(), ["a b c d e f"]),
+        ("\ufeffa\n\ufeffb\n".encode(), ["a", "\ufeffb"]),
+        ("👩‍👩‍👧 e\u0301\n".encode(), ["👩‍👩‍👧 e\u0301"]),
+        (b"a\rb\n", ["a b"]),
+    ],
+    ids=["crlf", "no-final-newline", "empty-line", "control", "separators", "bom", "emoji", "lone-cr"],
+)
+def test_lines_end_at_newlines_only_and_hold_no_control_characters(
+    tmp_path: Path, raw: bytes, lines: list[str]
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(raw)
+    assert [pair.source for pair in read_pairs(CorpusConfig(source=path, target=path))] == lines
+
+
+def test_tsv_holds_a_pair_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv.gz"
+    path.write_bytes(gzip.compress(b"ja\tyes\r\nnein\tno\n"))
+    assert list(read_pairs(CorpusConfig(tsv=path))) == [("ja", "yes"), ("nein", "no")]
+
+
+def test_a_tsv_line_with_other_than_two_columns_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_bytes(b"ja\tyes\nnein\tno\tCC-BY\n")
+    with pytest.raises(UserError, match=r"Line 2 of .*a\.tsv has 3 tab-separated columns"):
+        list(read_pairs(CorpusConfig(tsv=path)))
+
+
+@pytest.mark.parametrize(("source_lines", "target_lines"), [(3, 5), (5, 3), (0, 2)])
+def test_misaligned_files_are_both_named_with_their_line_counts(
+    tmp_path: Path, source_lines: int, target_lines: int
+) -> None:
+    source, target = tmp_path / "a.de", tmp_path / "a.en"
+    source.write_bytes(b"x\n" * source_lines)
+    target.write_bytes(b"x\n" * target_lines)
+    expected = f"{source} has {source_lines} lines and {target} has {target_lines};"
+    with pytest.raises(UserError, match=re.escape(expected)):
+        list(read_pairs(CorpusConfig(source=source, target=target)))
+
+
+def test_bad_utf8_is_named_with_its_file_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "latin1.de"
+    path.write_bytes(b"gut\n" * 4 + "schön\n".encode("latin-1"))
+    with pytest.raises(UserError, match=r"Line 5 of .*latin1\.de is not UTF-8"):
+        list(read_pairs(CorpusConfig(source=path, target=path)))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere.de"
+    with pytest.raises(UserError, match=r"nowhere\.de cannot be read: No such file"):
+        list(read_pairs(CorpusConfig(tsv=path)))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "raw"),
+    [
+        (".gz", gzip.compress(TEXT * 1000)[:60]),
+        (".bz2", bz2.compress(TEXT * 1000)[:60]),
+        (".xz", lzma.compress(TEXT * 1000)[:60]),
+        (".gz", TEXT),
+        (".bz2", TEXT),
+        (".xz", TEXT),
+    ],
+    ids=["cut-gz", "cut-bz2", "cut-xz", "no-gz", "no-bz2", "no-xz"],
+)
+def test_damaged_compression_is_explained(tmp_path: Path, suffix: str, raw: bytes) -> None:
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(raw)
+    with pytest.raises(UserError, match="is damaged"):
+        list(read_pairs(CorpusConfig(source=path, target=path)))
+
+
+@pytest.mark.parametrize(
+    "corpus",
+    [
+        CorpusConfig(),
+        CorpusConfig(source=Path("a")),
+        CorpusConfig(source=Path("a"), tsv=Path("b")),
+        CorpusConfig(source=Path("a"), target=Path("b"), tsv=Path("c")),
+    ],
+)
+def test_a_corpus_is_two_files_or_a_tsv(corpus: CorpusConfig) -> None:
+    with pytest.raises(UserError, match="needs either `source` and `target`, or `tsv` alone"):
+        read_pairs(corpus)
+
+
+def test_standard_input_can_be_read_more_than_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"ja\tyes\nnein\tno\n")))
+    corpus = make_rereadable(CorpusConfig(tsv=Path("-"), weight=3.0), tmp_path)
+    assert list(read_pairs(corpus)) == list(read_pairs(corpus)) == [("ja", "yes"), ("nein", "no")]
+    assert corpus.weight == 3.0
+
+
+def test_named_pipes_can_be_read_more_than_once(tmp_path: Path) -> None:
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    source, target = tmp_path / "source.fifo", tmp_path / "target.fifo"
+    for path, text in ((source, b"ja\n"), (target, b"yes\n")):
+        os.mkfifo(path)
+        threading.Thread(target=path.write_bytes, args=(text,), daemon=True).start()
+    corpus = make_rereadable(CorpusConfig(source=source, target=target), copies)
+    assert list(read_pairs(corpus)) == list(read_pairs(corpus)) == [("ja", "yes")]
+
+
+def test_ordinary_files_are_not_copied(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_bytes(b"ja\tyes\n")
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    assert make_rereadable(CorpusConfig(tsv=path), copies) == CorpusConfig(tsv=path)
+
+
+def test_names_come_from_files_and_take_the_folder_in_when_they_would_collide() -> None:
+    corpora = [
+        CorpusConfig(source=Path("wmt/news.de.xz"), target=Path("wmt/news.en.xz")),
+        CorpusConfig(source=Path("multi/train.de"), target=Path("multi/train.en")),
+        CorpusConfig(source=Path("euro/train.de"), target=Path("euro/train.en")),
+        CorpusConfig(tsv=Path("-")),
+        CorpusConfig(name="mine", tsv=Path("x.tsv")),
+    ]
+    assert [c.name for c in with_names(corpora)] == ["news", "multi-train", "euro-train", "stdin", "mine"]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [(["a", "a"], "2 corpora of one split are called 'a'"), (["a/b"], "'a/b' is part of file names")],
+)
+def test_names_must_differ_and_suit_file_names(names: list[str], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        with_names([CorpusConfig(name=name, tsv=Path("x")) for name in names])
