@@ -25,17 +25,21 @@ def new_folder(out: Path, *, overwrite: bool, marker: str) -> Iterator[Path]:
     An `out` that has content is refused, or with `overwrite` replaced. Even then it must hold a file called
     `marker`, which shows that it is an earlier result and not, say, somebody's home.
     """
+    out = out.resolve()
     _refuse_content(out, overwrite, marker)
     partial = out.with_name(f"{out.name}.partial-{os.getpid()}")
+    # Left by a killed process that had our number, which is common in containers.
+    shutil.rmtree(partial, ignore_errors=True)
     try:
         partial.mkdir(parents=True)
+    except OSError as error:
+        raise UserError(f"{out} cannot be made: {error.strerror}.") from error
+    try:
         yield partial
         _move_into_place(partial, out)
     except OSError as error:
         if error.errno in _NO_ROOM:
             raise UserError(f"There is no room left to write {out}; free some disk space.") from error
-        if error.filename is not None and Path(error.filename).is_relative_to(partial):
-            raise UserError(f"{out} cannot be written: {error.strerror}.") from error
         raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)

@@ -155,9 +155,7 @@ class Tokenizers:
             return cls(tokenizer, tokenizer)
         for name in (SOURCE_FILE, TARGET_FILE):
             if not (folder / name).exists():
-                raise UserError(
-                    f"{folder} has no tokenizer: no {JOINT_FILE}, and no {SOURCE_FILE} and {TARGET_FILE}."
-                )
+                raise UserError(f"{folder} has no tokenizer: no {JOINT_FILE}, and no {SOURCE_FILE} and {TARGET_FILE}.")
         return cls(*(SentencePieceTokenizer.load(folder / name) for name in (SOURCE_FILE, TARGET_FILE)))
 
     def save(self, folder: Path) -> list[Path]:

@@ -69,6 +69,4 @@ for _tag, _pattern, _first_letters in [
     ("float", r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", "-+."),
 ]:
     for _side in (_Loader, _Dumper):
-        _side.add_implicit_resolver(
-            f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})$"), list(_first_letters)
-        )
+        _side.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})$"), list(_first_letters))

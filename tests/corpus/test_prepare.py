@@ -189,6 +189,22 @@ def test_hostile_characters_do_not_shift_the_lines_of_a_test_set(
     assert Dataset(config.out).check() == []
 
 
+def test_a_vocabulary_beyond_65536_is_stored_in_four_bytes(
+    config: PrepareConfig, write_corpus: WriteCorpus
+) -> None:
+    ranges = (range(0x4E00, 0x9FFF), range(0xAC00, 0xD7A3), range(0x20000, 0x28700))
+    characters = [chr(code) for codes in ranges for code in codes]
+    lines = ["".join(characters[i : i + 100]) for i in range(0, len(characters), 100)]
+    everything = write_corpus("everything", list(zip(lines, lines, strict=True)))
+    vocabulary = VocabularyConfig(size=len(characters) + 6, normalization="identity")
+    prepare(replace(config, train=(everything,), vocabulary=vocabulary))
+    dataset = Dataset(config.out)
+    source = dataset.split("train").source
+    assert source.flat.dtype.itemsize == 4
+    assert int(source.flat.max()) > 65_536
+    assert [dataset.tokenizers.source.decode(source[i].tolist()) for i in (0, -1)] == [lines[0], lines[-1]]
+
+
 def test_the_report_counts_subwords_per_word_and_is_recorded(config: PrepareConfig, pairs: Pairs) -> None:
     report = prepare(config)
     train = report.corpora[0]
@@ -306,7 +322,7 @@ def test_ctrl_c_during_encoding_leaves_nothing_behind(config: PrepareConfig, tmp
 
 
 def run_on_a_pipe(config: PrepareConfig, pipe: Path) -> subprocess.Popen[bytes]:
-    """`prepare` in a process of its own that waits for ever: its test set is a pipe to which nobody writes."""
+    """`prepare` in a process of its own, waiting for a test set from a pipe to which nobody writes."""
     os.mkfifo(pipe)
     path = config.out.parent / "prepare.yaml"
     path.write_text(dump_config(replace(config, test=(CorpusConfig(tsv=pipe),))))

@@ -128,6 +128,12 @@ def test_a_corpus_is_two_files_or_a_tsv(corpus: CorpusConfig) -> None:
         read_pairs(corpus)
 
 
+@pytest.mark.parametrize("weight", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_weight_is_a_positive_number(weight: float) -> None:
+    with pytest.raises(UserError, match="must be above 0"):
+        CorpusConfig(tsv=Path("a"), weight=weight)
+
+
 def test_standard_input_can_be_read_more_than_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"ja\tyes\nnein\tno\n")))
     corpus = make_rereadable(CorpusConfig(tsv=Path("-"), weight=3.0), tmp_path)

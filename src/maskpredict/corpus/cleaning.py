@@ -67,9 +67,7 @@ class Cleaner:
         self.dropped[Reason.DUPLICATE] += int((~is_new).sum())
         return [pair for pair, new in zip(kept, is_new, strict=True) if new]
 
-    def keep_lengths(
-        self, source: npt.NDArray[np.int64], target: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.bool_]:
+    def keep_lengths(self, source: npt.NDArray[np.int64], target: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Given the subwords on both sides of each pair of a block: True for the pairs to keep."""
         shorter, longer = np.minimum(source, target), np.maximum(source, target)
         checks = {

@@ -69,8 +69,7 @@ def prepare(config: PrepareConfig, progress: Progress | None = None) -> PrepareR
     ):
         # The training text is read twice, once for the vocabulary; a pipe could be read only once.
         splits = {
-            name: [make_rereadable(corpus, Path(pipes)) for corpus in corpora]
-            for name, corpora in splits.items()
+            name: [make_rereadable(corpus, Path(pipes)) for corpus in corpora] for name, corpora in splits.items()
         }
         tokenizers = _tokenizers(config, splits.get("train", []), progress)
         described, reports = _encode(folder, splits, languages, tokenizers, config.cleaning, progress)
@@ -89,9 +88,7 @@ def prepare(config: PrepareConfig, progress: Progress | None = None) -> PrepareR
 def _languages(config: PrepareConfig) -> Languages:
     for code in (config.source_language, config.target_language):
         if not re.fullmatch(r"[\w-]+", code):
-            raise UserError(
-                f"The language code {code!r} is part of file names; use letters, digits, - and _."
-            )
+            raise UserError(f"The language code {code!r} is part of file names; use letters, digits, - and _.")
     if config.source_language == config.target_language:
         raise UserError(f"Both languages are {config.source_language!r}; name source and target differently.")
     return Languages(config.source_language, config.target_language)

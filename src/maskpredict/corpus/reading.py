@@ -11,6 +11,7 @@ import gzip
 import io
 import itertools
 import lzma
+import math
 import re
 import shutil
 import sys
@@ -45,6 +46,10 @@ class CorpusConfig:
     weight: float = 1.0
     """How often training draws this corpus, relative to its size; 2 means twice as often."""
 
+    def __post_init__(self) -> None:
+        if not 0 < self.weight < math.inf:
+            raise UserError(f"The weight {self.weight} of a corpus must be above 0; or leave the corpus out.")
+
 
 class Pair(NamedTuple):
     """A source sentence and its translation."""
@@ -59,9 +64,7 @@ def read_pairs(corpus: CorpusConfig) -> Iterator[Pair]:
         return _read_tsv(corpus.tsv)
     if corpus.tsv is None and corpus.source is not None and corpus.target is not None:
         return _read_two_files(corpus.source, corpus.target)
-    raise UserError(
-        f"The corpus {corpus.name or 'without a name'} needs either `source` and `target`, or `tsv` alone."
-    )
+    raise UserError(f"The corpus {corpus.name or 'without a name'} needs either `source` and `target`, or `tsv` alone.")
 
 
 def with_names(corpora: Sequence[CorpusConfig]) -> list[CorpusConfig]:
@@ -81,9 +84,7 @@ def with_names(corpora: Sequence[CorpusConfig]) -> list[CorpusConfig]:
         if count > 1:
             raise UserError(f"{count} corpora of one split are called {name!r}; give each its own `name`.")
         if not re.fullmatch(r"[\w.-]+", name):
-            raise UserError(
-                f"The corpus name {name!r} is part of file names; use letters, digits, - _ and dots."
-            )
+            raise UserError(f"The corpus name {name!r} is part of file names; use letters, digits, - _ and dots.")
     return [replace(corpus, name=name) for corpus, name in zip(corpora, names, strict=True)]
 
 

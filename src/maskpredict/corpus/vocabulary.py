@@ -86,7 +86,10 @@ def _learn(lines: Iterable[str], config: VocabularyConfig, which: str) -> Senten
             minloglevel=2,
         )
     except RuntimeError as error:
-        raise _explained(str(error), config, which) or error from error
+        explained = _explained(str(error), config, which)
+        if explained is None:
+            raise
+        raise explained from error
     return SentencePieceTokenizer(model.getvalue())
 
 

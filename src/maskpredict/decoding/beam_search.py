@@ -48,7 +48,14 @@ class Beams:
 
 
 def beam_search(
-    advance: Advance, rows: int, *, beams: int, limits_B: Tensor, bos: int, eos: int, length_penalty: float = 1.0
+    advance: Advance,
+    rows: int,
+    *,
+    beams: int,
+    limits_B: Tensor,
+    bos: int,
+    eos: int,
+    length_penalty: float = 1.0,
 ) -> Beams:
     """The `beams` best finished hypotheses of each sentence, best first; `limits_B` is the longest length allowed."""
     device, width = limits_B.device, int(limits_B.max())

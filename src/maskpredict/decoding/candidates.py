@@ -17,4 +17,3 @@ def candidate_lengths(log_probs_BL: Tensor, count: int, longest: int) -> list[li
     order_BL = log_probs_BL.sort(dim=1, descending=True, stable=True).indices[:, :count]
     moved = order_BL.clamp(SHORTEST, longest).tolist()
     return [list(dict.fromkeys(row)) for row in moved]
-

@@ -7,10 +7,10 @@ translation (its length, words at places, a sentence to complete) is an ordinary
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 
-from maskpredict.errors import UserError
 from maskpredict.decoding.hypothesis import Gap, Pin
+from maskpredict.errors import UserError
 
 SPLITS = 24
 """Ways to share out a length over several gaps that are tried at most, for each total length."""
@@ -56,7 +56,7 @@ def _splits(total: int, parts: int) -> list[tuple[int, ...]]:
     ways = []
     for cut in cuts:
         edges = (0, *cut, total)
-        ways.append(tuple(b - a for a, b in zip(edges, edges[1:], strict=False)))
+        ways.append(tuple(b - a for a, b in pairwise(edges)))
         if len(ways) >= 2000:  # long texts with many gaps: enough to choose from
             break
     return sorted(ways, key=lambda way: max(way) - min(way))[:SPLITS]

@@ -67,7 +67,8 @@ def mask_predict(
     """Fill in the `free_BT` positions of `draft_BT` in `passes_B` passes.
 
     A row ends before its last pass when `stop_when_stable` is set and a pass changed none of its tokens, or when
-    `threshold` is set and it is at least that sure of every token. `watch(masked_BT, decoded)` is called after each pass.
+    `threshold` is set and it is at least that sure of every token. `watch(masked_BT, decoded)` is called after each
+    pass.
     """
     choose = strategy or least_confident
     may_exit = stop_when_stable or threshold is not None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
+from maskpredict.config import from_dict, to_dict
 from maskpredict.errors import UserError
 
 
@@ -40,8 +42,8 @@ class ModelConfig:
     def __post_init__(self) -> None:
         if self.width % self.heads:
             raise UserError(f"model.width {self.width} must be a multiple of model.heads {self.heads}.")
-        if self.max_positions < 8:
-            raise UserError(f"model.max_positions is {self.max_positions}; use at least 8.")
+        if self.max_positions < 8 or self.max_positions % 8:
+            raise UserError(f"model.max_positions is {self.max_positions}; use a multiple of 8.")
 
 
 PRESETS: dict[str, ModelConfig] = {
@@ -53,8 +55,8 @@ PRESETS: dict[str, ModelConfig] = {
 """Sizes by name: `small`, `base` and `large` are the paper's; `tiny` trains on a CPU in minutes."""
 
 
-def preset(name: str, **changes: object) -> ModelConfig:
+def preset(name: str, changes: Mapping[str, Any]) -> ModelConfig:
     """The named size, with some values changed."""
     if name not in PRESETS:
         raise UserError(f"there is no model preset '{name}'; choose one of {', '.join(PRESETS)}.")
-    return replace(PRESETS[name], **changes)  # type: ignore[arg-type]
+    return from_dict(ModelConfig, {**to_dict(PRESETS[name]), **changes})

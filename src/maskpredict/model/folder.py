@@ -54,7 +54,7 @@ class ModelFolder:
 
     def write(self, folder: Path, *, precision: Precision = "float32", overwrite: bool = False) -> None:
         """Write the folder, or leave what was there untouched if that fails."""
-        with new_folder(folder, overwrite=overwrite) as partial:
+        with new_folder(folder, overwrite=overwrite, marker=CONFIG_FILE) as partial:
             self.tokenizers.save(partial)
             dtype = getattr(torch, precision)
             stored = {name: tensor.to(dtype).contiguous() for name, tensor in self.weights.items()}

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -24,7 +25,7 @@ try:
 
     # The argument that asks for causal attention changed between PyTorch releases.
     _named = inspect.signature(varlen_attn).parameters
-    _CAUSAL: dict[str, object] = {"window_size": (-1, 0)} if "window_size" in _named else {"is_causal": True}
+    _CAUSAL: dict[str, Any] = {"window_size": (-1, 0)} if "window_size" in _named else {"is_causal": True}
 except ImportError:  # before PyTorch 2.10
     varlen_attn = None  # type: ignore[assignment]
 
@@ -164,6 +165,7 @@ def _spread(x: Tensor, layout: Packed) -> tuple[Tensor, Tensor]:
 
 
 def _varlen(q: Tensor, k: Tensor, v: Tensor, queries: Packed, keys: Packed, causal: bool) -> Tensor:
-    return varlen_attn(  # type: ignore[call-overload, no-any-return]
-        q, k, v, queries.starts, keys.starts, queries.max_length, keys.max_length, **_CAUSAL if causal else {}
-    )
+    options = _CAUSAL if causal else {}
+    out = varlen_attn(q, k, v, queries.starts, keys.starts, queries.max_length, keys.max_length, **options)
+    assert isinstance(out, Tensor)  # a tuple only when more is asked for
+    return out

@@ -47,6 +47,7 @@ class Autoregressive(System):
 
     name: ClassVar[str] = "autoregressive"
     settings_type: ClassVar[type] = BeamSettings
+    loss_parts: ClassVar[tuple[str, ...]] = ("word",)
 
     def loss(self, batch: Batch) -> Loss:
         """Cross-entropy of every target token given those before it."""
@@ -115,6 +116,10 @@ class Autoregressive(System):
         ]
 
 
+GROWTH = 32
+"""Positions by which the caches of earlier keys and values grow."""
+
+
 class _Incremental:
     """The decoder's growing state: earlier keys and values of each beam, and the source's, computed once."""
 
@@ -131,8 +136,8 @@ class _Incremental:
 
     def advance(self, last_R: Tensor, origin_R: Tensor, time: int) -> Tensor:
         transformer = self.system.transformer
-        if time % 32 == 0:  # grow the caches in steps, so that short translations stay cheap
-            self.past = [self._grown(old, new) for old, new in self._caches(len(last_R), time)]
+        if time % GROWTH == 0:  # grow the caches in steps, so that short translations stay cheap
+            self._grow(len(last_R), time + GROWTH)
         for past in self.past:
             past.keys[:, :time] = past.keys[origin_R, :time]
             past.values[:, :time] = past.values[origin_R, :time]
@@ -140,12 +145,9 @@ class _Incremental:
         logits_RV = transformer.output(hidden_RD).float()
         return self.system.suppress(logits_RV, self.settings.suppress_tokens).log_softmax(-1)
 
-    def _caches(self, rows: int, time: int) -> list[tuple[Past | None, Past]]:
-        new = self.system.transformer.new_past(rows, time + 32)
-        return list(zip(self.past or [None] * len(new), new, strict=True))
-
-    def _grown(self, old: Past | None, new: Past) -> Past:
-        if old is not None:
+    def _grow(self, rows: int, width: int) -> None:
+        larger = self.system.transformer.new_past(rows, width)
+        for old, new in zip(self.past, larger, strict=False):  # there is nothing old at the first step
             new.keys[:, : old.keys.shape[1]] = old.keys
             new.values[:, : old.values.shape[1]] = old.values
-        return new
+        self.past = larger

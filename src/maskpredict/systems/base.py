@@ -36,7 +36,7 @@ class Loss:
     count: Tensor
     """Number of predicted tokens."""
     parts: dict[str, Tensor] = field(default_factory=dict)
-    """Sums for the log, by name; also divided by `count`."""
+    """Sums for the log, by the names in `System.loss_parts`; also divided by `count`."""
 
 
 class System(nn.Module, ABC):
@@ -45,6 +45,8 @@ class System(nn.Module, ABC):
     name: ClassVar[str]
     settings_type: ClassVar[type]
     """Dataclass of the settings that `translate` takes."""
+    loss_parts: ClassVar[tuple[str, ...]]
+    """Names of the sums that `loss` reports beside the total."""
     reserves_slot: ClassVar[bool] = False
     """True when the source needs an empty position in front of each sentence."""
 

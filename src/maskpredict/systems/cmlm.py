@@ -22,7 +22,7 @@ from maskpredict.decoding.trace import CandidateTrace, Pass, Trace
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens, pad, pad_rows, round_up
 from maskpredict.model.config import ModelConfig
-from maskpredict.model.layout import Layout, Packed, Padded
+from maskpredict.model.layout import Layout, Padded
 from maskpredict.model.length import LengthHead
 from maskpredict.model.transformer import Memory
 from maskpredict.systems.base import Loss, System, Vocabulary
@@ -91,6 +91,7 @@ class CMLM(System):
 
     name: ClassVar[str] = "cmlm"
     settings_type: ClassVar[type] = MaskPredictSettings
+    loss_parts: ClassVar[tuple[str, ...]] = ("word", "length")
     reserves_slot: ClassVar[bool] = True
 
     def __init__(self, config: ModelConfig, vocabulary: Vocabulary, label_smoothing: float = 0.1) -> None:
@@ -150,7 +151,12 @@ class CMLM(System):
         ]
 
     def _request_drafts(
-        self, request: Request, lengths: list[int], sentence: int, encoded: Encoded, settings: MaskPredictSettings
+        self,
+        request: Request,
+        lengths: list[int],
+        sentence: int,
+        encoded: Encoded,
+        settings: MaskPredictSettings,
     ) -> list[list[int]]:
         mask, eos = self.special.mask, self.special.eos
         if request.template is not None:
@@ -164,7 +170,12 @@ class CMLM(System):
         return [self._place(draft, floating, sentence, encoded, settings) for draft in drafts] if floating else drafts
 
     def _place(
-        self, draft: list[int], pins: list[Pin], sentence: int, encoded: Encoded, settings: MaskPredictSettings
+        self,
+        draft: list[int],
+        pins: list[Pin],
+        sentence: int,
+        encoded: Encoded,
+        settings: MaskPredictSettings,
     ) -> list[int]:
         """Write each phrase where the model, seeing the draft as it is, finds it likeliest; longest phrases first."""
         log_probs_TV = self._log_probs(draft, sentence, encoded, settings)
@@ -182,9 +193,7 @@ class CMLM(System):
             draft[best : best + width] = pin.ids
         return draft
 
-    def _log_probs(
-        self, draft: list[int], sentence: int, encoded: Encoded, settings: MaskPredictSettings
-    ) -> Tensor:
+    def _log_probs(self, draft: list[int], sentence: int, encoded: Encoded, settings: MaskPredictSettings) -> Tensor:
         tokens = pad([draft], self.special.pad, self.device)
         memory, source = encoded.select(torch.tensor([sentence], device=self.device))
         hidden = self.transformer.decode(tokens.ids, tokens.layout, memory, source, causal=False)
@@ -303,12 +312,14 @@ def _first_masked(flat: Tensor, budget: int) -> tuple[Tensor, Tensor]:
     return index[:budget], counted.float()
 
 
-def _rows(
-    result: Decoded, free_BT: Tensor, lengths: list[int], history: list[tuple[Tensor, Decoded]]
-) -> list[_Row]:
+def _rows(result: Decoded, free_BT: Tensor, lengths: list[int], history: list[tuple[Tensor, Decoded]]) -> list[_Row]:
     """Tensors of a group as one `_Row` for each draft; pinned positions do not enter the score."""
     scores = (result.log_probs_BT * free_BT).sum(1) / free_BT.sum(1).clamp(min=1)
-    tokens, log_probs, passes = result.tokens_BT.tolist(), result.log_probs_BT.tolist(), result.passes_B.tolist()
+    tokens, log_probs, passes = (
+        result.tokens_BT.tolist(),
+        result.log_probs_BT.tolist(),
+        result.passes_B.tolist(),
+    )
     steps = [(m.tolist(), d.tokens_BT.tolist(), d.log_probs_BT.exp().tolist()) for m, d in history]
     return [
         _Row(

@@ -1,0 +1,50 @@
+"""Which requests are computed together.
+
+Results must not depend on the company a sentence is in, so only sources of one padded width share a batch (see
+`model.batch.ROWS`); within that, a budget decides how many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+from maskpredict.decoding.drafts import SPLITS
+from maskpredict.decoding.hypothesis import Gap, Request
+from maskpredict.errors import UserError
+from maskpredict.model.batch import round_up
+
+BatchType = Literal["tokens", "examples"]
+
+
+def batches(
+    requests: Sequence[Request], settings: Any, max_batch_size: int, batch_type: BatchType
+) -> Iterator[list[int]]:
+    """Indices of the requests to compute together, the longest sources first.
+
+    `max_batch_size` counts sentences ("examples") or source positions times the target drafts each sentence is decoded
+    with ("tokens"); a single sentence may exceed the latter.
+    """
+    if max_batch_size < 1:
+        raise UserError(f"max_batch_size is {max_batch_size}; use 1 or more.")
+    if batch_type not in ("tokens", "examples"):
+        raise UserError(f"batch_type is {batch_type!r}; choose tokens or examples.")
+    widths = [round_up(len(request.source)) for request in requests]
+    for width in sorted(set(widths), reverse=True):
+        batch: list[int] = []
+        cost = 0
+        for index in (index for index, own in enumerate(widths) if own == width):
+            own_cost = 1 if batch_type == "examples" else width * _drafts(requests[index], settings)
+            if batch and cost + own_cost > max_batch_size:
+                yield batch
+                batch, cost = [], 0
+            batch.append(index)
+            cost += own_cost
+        yield batch
+
+
+def _drafts(request: Request, settings: Any) -> int:
+    """How many targets a sentence is decoded into side by side."""
+    side_by_side: int = getattr(settings, "length_candidates", getattr(settings, "beam_size", 1))
+    open_gaps = sum(isinstance(part, Gap) and part.length is None for part in request.template or ())
+    return side_by_side * SPLITS if open_gaps > 1 else side_by_side

@@ -1,0 +1,146 @@
+"""Between lines of text and the requests in ids that a system takes; everything a user can get wrong about a line is
+caught here, with the number of the line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from maskpredict.corpus.reading import printable
+from maskpredict.decoding.drafts import shortest_with
+from maskpredict.decoding.hypothesis import Gap, Hypothesis, Pin, Request
+from maskpredict.errors import UserError
+from maskpredict.runtime.splitting import hard_cut, pieces_of
+from maskpredict.runtime.templates import Template, parse_template
+from maskpredict.runtime.translation import Translation
+from maskpredict.tokenizer import Tokenizer, Tokenizers
+
+PinLike = str | tuple[str, int]
+"""A phrase that must appear, anywhere or with its first subword at a place counted from 0."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line to translate, and what is imposed on its translation."""
+
+    source: str
+    pins: tuple[PinLike, ...] = ()
+    reference: str | None = None
+    """Decode at the length of this text."""
+    template: str | None = None
+    """A target with gaps."""
+
+    @property
+    def is_plain(self) -> bool:
+        """True when nothing is imposed."""
+        return not self.pins and self.reference is None and self.template is None
+
+
+class LineCodec:
+    """Turns lines into requests and hypotheses into translations, for one model."""
+
+    def __init__(self, tokenizers: Tokenizers, max_positions: int, max_input: int, *, pretokenized: bool) -> None:
+        self.source, self.target = tokenizers.source, tokenizers.target
+        self.max_positions, self.max_input = max_positions, max_input
+        self.pretokenized = pretokenized
+
+    def requests(self, line: Line, number: int) -> list[Request]:
+        """The line as one request, as several if it is too long, or as none if it has no text."""
+        try:
+            if line.template is not None:
+                return [self._whole(line)]
+            pieces = self._pieces(line.source)
+            if line.is_plain or not pieces:
+                return [Request(self._ended(ids, self.source)) for ids in pieces]
+            return [self._whole(line)]
+        except UserError as error:
+            raise UserError(f"line {number}: {error}") from error
+
+    def scored(self, source: str, target: str, number: int) -> tuple[Request, list[int]]:
+        """A pair to score. Ready-made subwords of the target are taken as they are, with or without an end mark."""
+        try:
+            ids = self._ids(target, self.target)
+            target_ids = ids if self.pretokenized and ids else [*ids, self.target.special.eos]
+            self._check_target(len(target_ids))
+            return self._whole(Line(source)), target_ids
+        except UserError as error:
+            raise UserError(f"line {number}: {error}") from error
+
+    def translation(self, best: Sequence[Hypothesis], *, collapse_repeats: bool, n_best: bool) -> Translation:
+        """What a system found for one request, best first, as text."""
+        spelled = [self._spelled(hypothesis, collapse_repeats) for hypothesis in best]
+        return replace(spelled[0], hypotheses=tuple(spelled)) if n_best else spelled[0]
+
+    def _spelled(self, hypothesis: Hypothesis, collapse_repeats: bool) -> Translation:
+        eos = self.target.special.eos
+        ids = hypothesis.ids[: hypothesis.ids.index(eos)] if eos in hypothesis.ids else hypothesis.ids
+        if collapse_repeats:
+            ids = [token for place, token in enumerate(ids) if place == 0 or token != ids[place - 1]]
+        text = " ".join(self.target.pieces(ids)) if self.pretokenized else printable(self.target.decode(ids))
+        trace = hypothesis.trace and hypothesis.trace.spelled(self.target.pieces)
+        tokens = self.target.pieces(hypothesis.ids)
+        return Translation(
+            text, tokens, hypothesis.score, hypothesis.log_probs, hypothesis.passes, hypothesis.lengths, trace=trace
+        )
+
+    def _whole(self, line: Line) -> Request:
+        """A line that must not be cut."""
+        ids = self._ids(line.source, self.source)
+        if len(ids) > self.max_input:
+            raise UserError(
+                f"a source of {len(ids)} subwords is too long to be treated as a whole (at most {self.max_input}); "
+                "shorten it."
+            )
+        source = self._ended(ids, self.source)
+        if line.template is not None:
+            return Request(source, template=self._template(line.template))
+        length = None if line.reference is None else len(self._ids(line.reference, self.target)) + 1
+        if length is not None:
+            self._check_target(length)
+        return Request(source, length=length, pins=self._pins(line.pins))
+
+    def _pieces(self, text: str) -> list[list[int]]:
+        if self.pretokenized:
+            return hard_cut(self._ids(text, self.source), self.max_input)
+        return pieces_of(clean(text), self.source.encode, self.max_input)
+
+    def _ids(self, text: str, tokenizer: Tokenizer) -> list[int]:
+        return tokenizer.ids(clean(text).split()) if self.pretokenized else tokenizer.encode(clean(text))
+
+    def _ended(self, ids: list[int], tokenizer: Tokenizer) -> tuple[int, ...]:
+        return (*ids, tokenizer.special.eos)
+
+    def _template(self, text: str) -> Template:
+        template = parse_template(clean(text), self.target)
+        sizes = [(part.length or 1) if isinstance(part, Gap) else len(part) for part in template]
+        self._check_target(sum(sizes) + 2)  # the end mark, and room for one open gap to grow
+        return template
+
+    def _pins(self, pins: Sequence[PinLike]) -> tuple[Pin, ...]:
+        made = [self._pin(*((pin, None) if isinstance(pin, str) else pin)) for pin in pins]
+        self._check_target(shortest_with(made))
+        taken = [pin.place + i for pin in made if pin.place is not None for i in range(len(pin.ids))]
+        if len(taken) != len(set(taken)):
+            raise UserError("two words are pinned to the same place; move one of them.")
+        return tuple(made)
+
+    def _pin(self, phrase: str, place: int | None) -> Pin:
+        ids = self._ids(phrase, self.target)
+        if not ids:
+            raise UserError(f"the pin {phrase!r} has no text; leave it out.")
+        return Pin(tuple(ids), place)
+
+    def _check_target(self, length: int) -> None:
+        if length > self.max_positions - 1:
+            raise UserError(
+                f"a target of {length} subwords is too long for the model (at most {self.max_positions - 1}); "
+                "shorten it."
+            )
+
+
+def clean(text: str) -> str:
+    """The text without what no tokenizer can take: control characters become spaces, half characters U+FFFD."""
+    return _SURROGATE.sub("\ufffd", printable(text))

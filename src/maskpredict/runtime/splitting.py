@@ -1,0 +1,65 @@
+"""Lines too long for the model become pieces that are not, cut where it hurts least.
+
+A line is cut at the ends of sentences. A sentence that is still too long is cut at commas and the like, then at
+spaces, and a "word" of hundreds of subwords between any two of them. Nothing is ever dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+Encode = Callable[[str], list[int]]
+
+_CLOSING = "[\"'”’»)\\]]*"
+_SENTENCE_END = re.compile(f"(?<=[.!?…]){_CLOSING}\\s+|(?<=[。！？]){_CLOSING}\\s*")
+_CLAUSE_END = re.compile(r"(?<=[,;:،؛])\s+|(?<=[，、；：])\s*")
+_SPACE = re.compile(r"\s+")
+
+
+def pieces_of(text: str, encode: Encode, limit: int) -> list[list[int]]:
+    """The ids of the text, in as many pieces as needed for none to have more than `limit`."""
+    ids = encode(text)
+    if len(ids) <= limit:
+        return [ids] if ids else []
+    return [piece for sentence in _cut(text, _SENTENCE_END) for piece in _clauses(sentence, encode, limit)]
+
+
+def hard_cut(ids: list[int], limit: int) -> list[list[int]]:
+    """Cuts after every `limit` ids."""
+    return [ids[start : start + limit] for start in range(0, len(ids), limit)]
+
+
+def _clauses(sentence: str, encode: Encode, limit: int) -> list[list[int]]:
+    for boundary in (_CLAUSE_END, _SPACE):
+        ids = encode(sentence)
+        if len(ids) <= limit:
+            return [ids] if ids else []
+        fragments = _cut(sentence, boundary)
+        if all(len(encode(fragment)) <= limit for fragment in fragments):
+            return [piece for text in _packed(fragments, encode, limit) for piece in hard_cut(encode(text), limit)]
+    return [piece for word in fragments for piece in hard_cut(encode(word), limit)]
+
+
+def _cut(text: str, boundary: re.Pattern[str]) -> list[str]:
+    """The text between boundaries; what a boundary matches besides spaces stays with the text before it."""
+    fragments, start = [], 0
+    for match in boundary.finditer(text):
+        fragments.append(text[start : match.end()].strip())
+        start = match.end()
+    return [fragment for fragment in [*fragments, text[start:].strip()] if fragment]
+
+
+def _packed(fragments: list[str], encode: Encode, limit: int) -> list[str]:
+    """Neighbouring fragments joined as long as they fit together: a model does better with context."""
+    packed: list[str] = []
+    room = 0
+    for fragment in fragments:
+        size = len(encode(fragment))
+        if size <= room:
+            packed[-1] += f" {fragment}"
+            room -= size
+        else:
+            packed.append(fragment)
+            room = limit - size
+    return packed

@@ -1,0 +1,72 @@
+"""What the Translator returns, and how the pieces of a line that was too long become one translation again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from maskpredict.decoding.trace import Trace
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One translated line."""
+
+    text: str
+    """The translation."""
+    tokens: list[str]
+    """Every target position as a subword, the end mark included; what follows an end mark is not in `text`."""
+    score: float
+    """Higher is better; 0 for an empty line, which no model has seen."""
+    log_probs: list[float]
+    """Log-probability of each token."""
+    passes: int
+    """Decoder passes."""
+    lengths: tuple[int, ...] = ()
+    """Target lengths that were tried, likeliest first, the end mark counted."""
+    hypotheses: tuple[Translation, ...] = ()
+    """This translation and the next best ones, when more than one was asked for."""
+    trace: Trace | None = None
+    """Every pass, when asked for."""
+    parts: tuple[Translation, ...] = ()
+    """The translations of its pieces, for a line that was too long for the model; their traces are there."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The translation for JSON, without the fields that are empty; the trace is left out, see `Trace.to_dict`."""
+        record: dict[str, Any] = {
+            "text": self.text,
+            "score": self.score,
+            "tokens": self.tokens,
+            "log_probs": self.log_probs,
+            "passes": self.passes,
+        }
+        if self.lengths:
+            record["lengths"] = list(self.lengths)
+        if self.hypotheses:
+            record["hypotheses"] = [hypothesis.to_dict() for hypothesis in self.hypotheses]
+        if self.parts:
+            record["parts"] = [part.to_dict() for part in self.parts]
+        return record
+
+
+EMPTY = Translation(text="", tokens=[], score=0.0, log_probs=[], passes=0)
+"""The translation of a line without text."""
+
+
+def joined(parts: Sequence[Translation]) -> Translation:
+    """One translation for a line that was translated piece by piece; the score is the mean over all positions."""
+    if not parts:
+        return EMPTY
+    if len(parts) == 1:
+        return parts[0]
+    ranks = min(len(part.hypotheses) for part in parts)
+    return Translation(
+        text=" ".join(part.text for part in parts if part.text),
+        tokens=[token for part in parts for token in part.tokens],
+        score=sum(part.score * len(part.tokens) for part in parts) / sum(len(part.tokens) for part in parts),
+        log_probs=[value for part in parts for value in part.log_probs],
+        passes=sum(part.passes for part in parts),
+        hypotheses=tuple(joined([part.hypotheses[rank] for part in parts]) for rank in range(ranks)),
+        parts=tuple(parts),
+    )

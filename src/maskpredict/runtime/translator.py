@@ -1,0 +1,201 @@
+"""The Translator: text in, text out, with any model this project trains.
+
+    translator = Translator("de-en")
+    translator.translate(["Guten Morgen!"], iterations=4)[0].text
+
+A sentence's translation depends on the model and the settings alone: not on the batch it was computed in, the order of
+the input or the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from maskpredict.decoding.hypothesis import Hypothesis, Request
+from maskpredict.errors import UserError
+from maskpredict.model.batch import ROWS
+from maskpredict.model.folder import ModelFolder
+from maskpredict.runtime.batching import BatchType, batches
+from maskpredict.runtime.find_model import find_device, find_model
+from maskpredict.runtime.lines import Line, LineCodec, PinLike
+from maskpredict.runtime.settings import resolve_settings
+from maskpredict.runtime.translation import Translation, joined
+from maskpredict.systems import build_system
+
+ComputeType = Literal["float32", "bfloat16", "float16"]
+
+BATCH_TOKENS = {"cpu": 2_048, "cuda": 16_384}
+"""Default batch sizes: where larger ones no longer pay."""
+WINDOW = 4_096
+"""Lines that `translate_stream` looks at together, to put those of similar length into one batch."""
+
+
+class Translator:
+    """A loaded model."""
+
+    def __init__(
+        self,
+        model: str | Path | ModelFolder,
+        *,
+        device: str = "auto",
+        compute_type: ComputeType = "float32",
+        intra_threads: int | None = None,
+        max_input_length: int | None = None,
+    ) -> None:
+        """`model` is the name of a shipped model, a model or run folder, or an opened `ModelFolder`.
+
+        `intra_threads` sets PyTorch's threads for the whole process. A line with more than `max_input_length` subwords
+        (at most what the model has positions for) is translated in pieces.
+        """
+        if intra_threads is not None:
+            if intra_threads < 1:
+                raise UserError(f"intra_threads is {intra_threads}; use 1 or more.")
+            torch.set_num_threads(intra_threads)
+        if compute_type not in ("float32", "bfloat16", "float16"):
+            raise UserError(f"compute_type is {compute_type!r}; choose float32, bfloat16 or float16.")
+        contents = model if isinstance(model, ModelFolder) else ModelFolder.read(find_model(model))
+        self.device = find_device(device)
+        self.languages, self.tokenizers = contents.languages, contents.tokenizers
+        self.generation = contents.generation
+        self.system = build_system(contents).to(self.device, getattr(torch, compute_type))
+        self.max_input_length = _input_limit(contents.config.max_positions, max_input_length)
+        resolve_settings(self.system, self.generation, {})  # a damaged generation.json is noticed now
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        pins: Sequence[Sequence[PinLike]] | None = None,
+        references: Sequence[str] | None = None,
+        pretokenized: bool = False,
+        collapse_repeats: bool = False,
+        max_batch_size: int | None = None,
+        batch_type: BatchType = "tokens",
+        **settings: Any,
+    ) -> list[Translation]:
+        """Translate each text; one without words gives an empty translation.
+
+        `settings` are those of the model's system (`MaskPredictSettings`, `BeamSettings`); what is left out is as the
+        model folder says. `pins` are phrases that each translation must contain. With `references` each translation
+        gets the length of its reference. With `pretokenized`, texts are subwords between spaces. `collapse_repeats`
+        drops a subword that equals its left neighbour. `max_batch_size` limits memory, not the result.
+        """
+        lines = [
+            Line(text, tuple(own_pins), reference)
+            for text, own_pins, reference in _aligned(texts, pins or [()] * len(texts), references)
+        ]
+        return list(
+            self.translate_lines(
+                lines,
+                pretokenized=pretokenized,
+                collapse_repeats=collapse_repeats,
+                max_batch_size=max_batch_size,
+                batch_type=batch_type,
+                window=max(1, len(lines)),
+                **settings,
+            )
+        )
+
+    def translate_stream(self, texts: Iterable[str], *, window: int = WINDOW, **options: Any) -> Iterator[Translation]:
+        """Translate texts as they come, in order, holding `window` of them in memory; `options` as in `translate`."""
+        return self.translate_lines((Line(text) for text in texts), window=window, **options)
+
+    def fill(self, sources: Sequence[str], templates: Sequence[str], **options: Any) -> list[Translation]:
+        """Complete targets with gaps: `___` for some subwords, `___{3}` for three; `options` as in `translate`."""
+        lines = [Line(source, template=template) for source, template in zip_equal(sources, templates)]
+        return list(self.translate_lines(lines, window=max(1, len(lines)), **options))
+
+    def translate_lines(
+        self,
+        lines: Iterable[Line],
+        *,
+        pretokenized: bool = False,
+        collapse_repeats: bool = False,
+        max_batch_size: int | None = None,
+        batch_type: BatchType = "tokens",
+        window: int = WINDOW,
+        **settings: Any,
+    ) -> Iterator[Translation]:
+        """What `translate`, `translate_stream` and `fill` do: lines, each with what is imposed on it."""
+        resolved = resolve_settings(self.system, self.generation, settings)
+        codec = self._codec(pretokenized)
+        budget = max_batch_size if max_batch_size is not None else BATCH_TOKENS.get(self.device.type, 2_048)
+        n_best = resolved.num_hypotheses > 1
+        remaining, first = iter(lines), 1
+        while block := list(islice(remaining, window)):
+            per_line = [codec.requests(line, number) for number, line in enumerate(block, first)]
+            found = iter(self._run([request for own in per_line for request in own], resolved, budget, batch_type))
+            for own in per_line:
+                yield joined(
+                    [codec.translation(next(found), collapse_repeats=collapse_repeats, n_best=n_best) for _ in own]
+                )
+            first += len(block)
+
+    def score(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        pretokenized: bool = False,
+        max_batch_size: int | None = None,
+        batch_type: BatchType = "tokens",
+        **settings: Any,
+    ) -> list[Translation]:
+        """The targets with the scores that `translate` gives them under the same settings.
+
+        With `pretokenized`, targets are all positions of a `Translation.tokens`, its end mark included.
+        """
+        resolved = resolve_settings(self.system, self.generation, settings)
+        codec = self._codec(pretokenized)
+        budget = max_batch_size if max_batch_size is not None else BATCH_TOKENS.get(self.device.type, 2_048)
+        pairs = [codec.scored(*pair, number) for number, pair in enumerate(zip_equal(sources, targets), 1)]
+        requests = [request for request, _ in pairs]
+        found: dict[int, Hypothesis] = {}
+        for batch in batches(requests, resolved, budget, batch_type):
+            scored = self.system.score([requests[i] for i in batch], [pairs[i][1] for i in batch], resolved)
+            found.update(zip(batch, scored, strict=True))
+        return [codec.translation([found[i]], collapse_repeats=False, n_best=False) for i in range(len(requests))]
+
+    def _run(
+        self, requests: list[Request], settings: Any, max_batch_size: int, batch_type: BatchType
+    ) -> list[list[Hypothesis]]:
+        found: dict[int, list[Hypothesis]] = {}
+        for batch in batches(requests, settings, max_batch_size, batch_type):
+            results = self.system.translate([requests[index] for index in batch], settings)
+            found.update(zip(batch, results, strict=True))
+        return [found[index] for index in range(len(requests))]
+
+    def _codec(self, pretokenized: bool) -> LineCodec:
+        positions = self.system.config.max_positions
+        return LineCodec(self.tokenizers, positions, self.max_input_length, pretokenized=pretokenized)
+
+
+def zip_equal(sources: Sequence[str], targets: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Pairs of two lists that must be equally long."""
+    if len(sources) != len(targets):
+        raise UserError(f"there are {len(sources)} sources and {len(targets)} targets; give one for each.")
+    return zip(sources, targets, strict=True)
+
+
+def _input_limit(max_positions: int, asked: int | None) -> int:
+    # The end mark takes a position, and rows are filled up to whole multiples of ROWS.
+    longest = min(max_positions - 2, max_positions // ROWS * ROWS - 1)
+    if asked is not None and asked < 1:
+        raise UserError(f"max_input_length is {asked}; use 1 or more.")
+    return longest if asked is None else min(asked, longest)
+
+
+def _aligned(
+    texts: Sequence[str], pins: Sequence[Sequence[PinLike]], references: Sequence[str] | None
+) -> Iterator[tuple[str, Sequence[PinLike], str | None]]:
+    if isinstance(texts, str):
+        raise UserError("translate takes a list of texts; put the one text into a list.")
+    for name, given in (("pins", pins), ("references", references)):
+        if given is not None and len(given) != len(texts):
+            raise UserError(f"there are {len(texts)} texts and {len(given)} entries of {name}; give one for each.")
+    return zip(texts, pins, references if references is not None else [None] * len(texts), strict=True)

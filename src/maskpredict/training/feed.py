@@ -1,0 +1,130 @@
+"""Batches on their way to the device: in the run's order, dealt out to workers, made ahead by a thread."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from maskpredict.corpus.batches import Batches, PairArrays, Side
+from maskpredict.model.batch import Batch, Tokens
+from maskpredict.model.layout import Packed, Padded
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place in the data: the update that comes next. All there is to know for resuming."""
+
+    epoch: int = 0
+    update: int = 0
+    """Within the epoch."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One piece of an update, as large as the device computes at once."""
+
+    number: int
+    """Counted over the parts of its update and all workers; with the update it seeds masks and dropout."""
+    arrays: PairArrays
+
+
+@dataclass(frozen=True)
+class Update:
+    """What one step of the optimiser learns from."""
+
+    position: Position
+    parts: list[Part]
+    """This worker's."""
+    after: Position
+    """Where the next update starts."""
+    ends_epoch: bool
+
+
+class Feed:
+    """The updates of a run from `position` on, without end."""
+
+    def __init__(self, batches: Batches, parts: int, rank: int = 0, workers: int = 1) -> None:
+        self.batches = batches
+        self.parts = max(1, -(-parts // workers)) * workers
+        """Parts in an update: as many as asked for, rounded up so that every worker has the same number."""
+        self.rank, self.workers = rank, workers
+
+    def updates(self, position: Position) -> Generator[Update, None, None]:
+        """Updates in order, made by a thread that stays a few ahead."""
+        ready: queue.Queue[Update | BaseException] = queue.Queue(maxsize=8)
+        stop = threading.Event()
+
+        def work() -> None:
+            try:
+                for update in self._make(position):
+                    while not stop.is_set():
+                        try:
+                            ready.put(update, timeout=0.1)
+                            break
+                        except queue.Full:
+                            continue
+                    if stop.is_set():
+                        return
+            except BaseException as error:  # hand it to the thread that waits for updates
+                ready.put(error)
+
+        thread = threading.Thread(target=work, daemon=True, name="batches")
+        thread.start()
+        try:
+            while True:
+                made = ready.get()
+                if isinstance(made, BaseException):
+                    raise made
+                yield made
+        finally:
+            stop.set()
+            thread.join()
+
+    def _make(self, position: Position) -> Iterator[Update]:
+        epoch, first = position.epoch, position.update
+        while True:
+            plan = self.batches.plan(epoch)
+            count = -(-len(plan) // self.parts)
+            for update in range(first, count):
+                last = update + 1 == count
+                after = Position(epoch + 1, 0) if last else Position(epoch, update + 1)
+                numbers = range(self.rank, self.parts, self.workers)
+                # The last update of an epoch is completed from its beginning.
+                parts = [Part(n, self.batches.arrays(plan[(update * self.parts + n) % len(plan)])) for n in numbers]
+                yield Update(Position(epoch, update), parts, after, last)
+            epoch, first = epoch + 1, 0
+
+
+def to_batch(arrays: PairArrays, device: torch.device, max_length: int) -> Batch:
+    """The arrays as tensors on the device."""
+    if arrays.packed:
+        real_rows = torch.tensor(arrays.real_rows, device=device)
+        return Batch(*(packed_tokens(*packed_tensors(s, device), real_rows, max_length) for s in _sides(arrays)))
+    return Batch(*(_padded_tokens(side, device) for side in _sides(arrays)))
+
+
+def packed_tensors(side: Side, device: torch.device | None = None) -> tuple[Tensor, Tensor]:
+    """Ids and row starts of one side, pinned for a fast copy when no device is given."""
+    starts = np.zeros(len(side.lengths) + 1, np.int32)
+    np.cumsum(side.lengths, out=starts[1:])
+    return torch.from_numpy(side.ids).to(device), torch.from_numpy(starts).to(device)
+
+
+def packed_tokens(ids: Tensor, starts: Tensor, real_rows: Tensor, max_length: int) -> Tokens:
+    """Packed ids with their layout; a slot in front of a sentence makes it one longer than `max_length`."""
+    return Tokens(ids, Packed.of(starts, real_rows, len(ids), max_length + 1))
+
+
+def _padded_tokens(side: Side, device: torch.device) -> Tokens:
+    lengths = torch.from_numpy(side.lengths).to(device)
+    return Tokens(torch.from_numpy(side.ids).to(device), Padded.of(lengths, side.ids.shape[1]))
+
+
+def _sides(arrays: PairArrays) -> tuple[Side, Side]:
+    return arrays.source, arrays.target

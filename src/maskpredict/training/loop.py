@@ -1,0 +1,288 @@
+"""The training loop: one for every system.
+
+A run is a sequence of updates. Each is a function of the weights so far and of its place in the data, so a run that
+stopped for any reason (end of its time, Ctrl-C, a killed process) goes on from its last checkpoint to the same end.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from maskpredict.corpus.batches import PackedBatches, PaddedBatches
+from maskpredict.corpus.dataset import Dataset
+from maskpredict.errors import UserError
+from maskpredict.model.config import preset
+from maskpredict.model.folder import ModelFolder, load_weights, own_weights
+from maskpredict.progress import Progress, Task
+from maskpredict.systems import System, find_system, vocabulary_of
+from maskpredict.training.checkpoint import (
+    OPTIMIZER_FILE,
+    WEIGHTS_FILE,
+    RunState,
+    average_weights,
+    checkpoints,
+    keep_best,
+    load_tensors,
+    save_checkpoint,
+)
+from maskpredict.training.config import TrainConfig
+from maskpredict.training.engine import CapturedEngine, EagerEngine, Engine
+from maskpredict.training.feed import Feed, Update
+from maskpredict.training.metrics import Metrics, Speed
+from maskpredict.training.optimizer import Optimizer
+from maskpredict.training.parallel import Workers, own_device, workers
+from maskpredict.training.run_folder import RunFolder
+from maskpredict.training.schedule import learning_rate
+from maskpredict.training.validation import Validation
+
+SECONDS_BETWEEN_RECORDS = 1.0
+"""Reading a loss makes the host wait for a GPU, so it is not done at every update there."""
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """How a call of `train` ended."""
+
+    finished: bool
+    """False when the run was interrupted; the same call continues it."""
+    updates: int
+    model: Path | None
+    """The finished model folder."""
+
+
+def train(config: TrainConfig, *, stop_after: float | None = None, quiet: bool = False) -> TrainResult:
+    """Train a model, or continue a run; with `stop_after`, leave cleanly after that many seconds."""
+    if config.threads:
+        torch.set_num_threads(config.threads)
+    device = own_device(config.device)
+    with (
+        workers(device) as team,
+        Progress(quiet=quiet or not team.first) as progress,
+        _interruptible() as interrupted,
+    ):
+        run = Run(config, device, team)
+        task = progress.task("Training", total=config.steps)
+        task.advance(run.state.update)
+        deadline = time.monotonic() + stop_after if stop_after else None
+        try:
+            run.go(task, lambda: bool(interrupted) or (deadline is not None and time.monotonic() > deadline))
+        finally:
+            run.close()
+        model = run.finish() if run.finished else None
+    return TrainResult(run.finished, run.state.update, model)
+
+
+class Run:
+    """Everything a run holds between two updates."""
+
+    def __init__(self, config: TrainConfig, device: torch.device, team: Workers) -> None:
+        self.config, self.device, self.team = config, device, team
+        self.dataset = Dataset(Path(config.data))
+        self.folder = RunFolder(config)
+        if team.first:
+            self.folder.open(config)
+        team.wait()
+        self.dtype = _dtype(config, device)
+        self.system = _system(config, self.dataset).to(device).train()
+        self.names = [name for name, _ in self.system.named_parameters()]
+        scaler = torch.amp.GradScaler(device.type) if self.dtype == torch.float16 else None
+        self.optimizer = Optimizer(self.system, config.optimizer, team, scaler)
+        self.state = self._continue()
+        self.engine, self.feed = self._engine(scaler)
+        self.validation = Validation(config, self.dataset, self.system, team)
+        self.metrics = Metrics(self.folder.path, self.state.update) if team.first else None
+        self.speed, self.sums, self.stopped_early = Speed(), torch.zeros(0), False
+
+    @property
+    def finished(self) -> bool:
+        """True when nothing is left to do."""
+        return self._share() >= 1.0 or self.stopped_early
+
+    def _share(self) -> float:
+        """How much of the run lies behind, 0 to 1, by updates or by time."""
+        by_time = self.state.seconds / self.config.seconds if self.config.seconds else 0.0
+        return max(self.state.update / self.config.steps, by_time)
+
+    def _continue(self) -> RunState:
+        saved = checkpoints(self.folder.checkpoints)
+        if not saved:
+            return RunState()
+        load_weights(self.system, load_tensors(saved[-1] / WEIGHTS_FILE))
+        self.optimizer.restore(self.names, load_tensors(saved[-1] / OPTIMIZER_FILE))
+        return RunState.read(saved[-1])
+
+    def _engine(self, scaler: torch.amp.GradScaler | None) -> tuple[Engine, Feed]:
+        batch, captured = self.config.batch, _captured(self.config, self.device, self.dtype)
+        batches = (PackedBatches if captured else PaddedBatches)(
+            self.dataset.split("train"),
+            self.system.special,
+            tokens=batch.part_tokens,
+            max_length=batch.max_length,
+            slot=self.system.reserves_slot,
+            seed=self.config.seed,
+        )
+        feed = Feed(batches, round(batch.tokens / batch.part_tokens), self.team.rank, self.team.size)
+        if captured:
+            return CapturedEngine(self.system, self.dtype, batch.max_length), feed
+        return EagerEngine(self.system, self.dtype, batch.max_length, scaler), feed
+
+    def go(self, task: Task, stop: Callable[[], bool]) -> None:
+        """Make updates until the run is finished or `stop()` says so; then save."""
+        started, before = time.monotonic(), self.state.seconds
+        updates = self.feed.updates(self.state.position)
+        try:
+            while not self.finished:
+                update = next(updates)
+                self._learn(update)
+                seconds = self.team.largest(before + time.monotonic() - started, self.device)
+                self.state = replace(self.state, update=self.state.update + 1, position=update.after, seconds=seconds)
+                self._record(task)
+                if self._validation_is_due(update):
+                    self._validate()
+                if self.team.agree(stop(), self.device):
+                    break
+                if self.state.update % self.config.checkpoint_every == 0:
+                    self.save()
+        finally:
+            updates.close()
+        self.save()
+
+    def _learn(self, update: Update) -> None:
+        number = self.state.update + 1
+        rate = learning_rate(self.config.optimizer, number, self._share())
+        sums = self.optimizer.update(self.engine, update, number, self.config.seed, rate)
+        self.sums = sums if len(self.sums) == 0 else self.sums + sums
+        self.speed.tokens += self.team.size * sum(part.arrays.target_tokens for part in update.parts)
+
+    def _record(self, task: Task) -> None:
+        """Every update where reading is free, else about once a second."""
+        if self.device.type == "cuda" and time.monotonic() - self.speed.since < SECONDS_BETWEEN_RECORDS:
+            task.advance()
+            return
+        total, count, *parts = self.sums.tolist()
+        self.sums = torch.zeros(0)
+        speed = self.speed.reading()
+        rate = float(self.optimizer.adam.param_groups[0]["lr"])
+        values = {"loss": total / count}
+        values |= {name: part / count for name, part in zip(self.system.loss_parts, parts, strict=True)}
+        values |= {"rate": rate, "epoch": self.state.position.epoch, "seconds": round(self.state.seconds, 3)}
+        if self.metrics:
+            self.metrics.record("train", self.state.update, {**values, "tokens_per_second": round(speed)})
+        task.advance(loss=f"{values['loss']:.3f}", rate=f"{rate:.1e}", tokens=f"{speed:,.0f}/s")
+
+    def _validation_is_due(self, update: Update) -> bool:
+        every = self.config.validation.every
+        due = self.state.update % every == 0 if every else update.ends_epoch
+        return due or self.finished
+
+    def _validate(self) -> None:
+        losses = self.validation.losses(self.dtype)
+        better = self.state.best_loss is None or losses["loss"] < self.state.best_loss
+        self.state = replace(
+            self.state,
+            best_loss=losses["loss"] if better else self.state.best_loss,
+            validations_since_best=0 if better else self.state.validations_since_best + 1,
+        )
+        patience = self.config.validation.patience
+        self.stopped_early = patience is not None and self.state.validations_since_best >= patience
+        if self.metrics:
+            keep_best(self.folder.best, self.state, losses["loss"], own_weights(self.system), self.config.keep_best)
+            if self.config.validation.bleu_sentences:
+                losses["bleu"] = self.validation.bleu()
+            self.metrics.record("valid", self.state.update, losses)
+        self.team.wait()
+        self.speed = Speed()
+
+    def save(self) -> None:
+        """Write a checkpoint to continue from."""
+        if self.team.first:
+            save_checkpoint(
+                self.folder.checkpoints,
+                self.state,
+                own_weights(self.system),
+                self.optimizer.moments(self.names),
+            )
+        self.team.wait()
+
+    def finish(self) -> Path:
+        """Average the best checkpoints into the finished model folder."""
+        if self.team.first:
+            best = checkpoints(self.folder.best)
+            weights = average_weights(best) if best else own_weights(self.system)
+            save_model(self.folder.model, self.system, weights, self.dataset)
+        self.team.wait()
+        return self.folder.model
+
+    def close(self) -> None:
+        """Flush the metrics."""
+        if self.metrics:
+            self.metrics.close()
+
+
+def save_model(folder: Path, system: System, weights: dict[str, Tensor], dataset: Dataset) -> None:
+    """Write a model folder for a system trained on a dataset."""
+    special = system.special
+    ModelFolder(
+        system.name,
+        system.config,
+        dataset.languages,
+        dataset.tokenizers,
+        weights,
+        {"suppress_tokens": [special.pad, special.bos, special.mask]},
+    ).write(folder, overwrite=True)
+
+
+def _system(config: TrainConfig, dataset: Dataset) -> System:
+    torch.manual_seed(config.seed)
+    shape = preset(config.preset, config.model)
+    if shape.embeddings == "shared" and not dataset.tokenizers.joint:
+        raise UserError("the data has separate vocabularies: set model.embeddings to target or separate.")
+    if shape.max_positions <= config.batch.max_length:
+        raise UserError(
+            f"batch.max_length is {config.batch.max_length}; "
+            f"it must be below model.max_positions ({shape.max_positions})."
+        )
+    system = find_system(config.system)(shape, vocabulary_of(dataset.tokenizers), config.label_smoothing)
+    if config.start_from:
+        load_weights(system, ModelFolder.read(Path(config.start_from)).weights)
+    return system
+
+
+def _dtype(config: TrainConfig, device: torch.device) -> torch.dtype:
+    if config.precision != "auto":
+        dtype: torch.dtype = getattr(torch, config.precision)
+        return dtype
+    return torch.bfloat16 if device.type == "cuda" and torch.cuda.is_bf16_supported() else torch.float32
+
+
+def _captured(config: TrainConfig, device: torch.device, dtype: torch.dtype) -> bool:
+    able = device.type == "cuda" and dtype == torch.bfloat16
+    if config.engine == "captured" and not able:
+        raise UserError("engine=captured needs a GPU with bfloat16; use engine=eager or auto.")
+    return able and config.engine != "eager"
+
+
+@contextmanager
+def _interruptible() -> Iterator[list[int]]:
+    """Turn Ctrl-C and termination into a request to stop after the current update; a second one stops at once."""
+    received: list[int] = []
+
+    def remember(number: int, frame: object) -> None:
+        if received:
+            raise KeyboardInterrupt
+        received.append(number)
+
+    previous = {number: signal.signal(number, remember) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield received
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,59 @@
+"""The record of a run: metrics.jsonl, the same numbers for TensorBoard, and speed."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+METRICS_FILE = "metrics.jsonl"
+
+
+class Metrics:
+    """Appends records to RUN/metrics.jsonl and RUN/tensorboard."""
+
+    def __init__(self, run: Path, updates_made: int) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self.path = run / METRICS_FILE
+        _forget_after(self.path, updates_made)
+        self.file = self.path.open("a", encoding="utf-8")
+        self.board = SummaryWriter(str(run / "tensorboard"), purge_step=updates_made + 1)
+
+    def record(self, kind: str, update: int, values: dict[str, Any]) -> None:
+        """Write one record; `kind` is train or valid."""
+        self.file.write(json.dumps({"kind": kind, "update": update, **values}) + "\n")
+        self.file.flush()
+        for name, value in values.items():
+            if isinstance(value, int | float):
+                self.board.add_scalar(f"{kind}/{name}", value, update)
+
+    def close(self) -> None:
+        """Flush both."""
+        self.file.close()
+        self.board.close()
+
+
+def _forget_after(path: Path, update: int) -> None:
+    """Drop what an interrupted run recorded after the checkpoint from which it now continues."""
+    if not path.exists():
+        return
+    lines = path.read_text(encoding="utf-8").split("\n")
+    kept = [line for line in lines if line.endswith("}") and json.loads(line)["update"] <= update]
+    path.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+
+
+class Speed:
+    """Tokens per second since the last reading."""
+
+    def __init__(self) -> None:
+        self.tokens = 0
+        self.since = time.monotonic()
+
+    def reading(self) -> float:
+        """Tokens per second; starts a new measurement."""
+        now = time.monotonic()
+        rate = self.tokens / max(now - self.since, 1e-9)
+        self.tokens, self.since = 0, now
+        return rate

@@ -1,0 +1,78 @@
+"""From summed gradients to new weights: normalise by the global count, clip, AdamW."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from maskpredict.systems import System
+from maskpredict.training.config import OptimizerConfig
+from maskpredict.training.engine import Engine, part_seed
+from maskpredict.training.feed import Update
+from maskpredict.training.parallel import Workers
+
+
+class Optimizer:
+    """AdamW over gradients that an engine has summed."""
+
+    def __init__(
+        self,
+        system: System,
+        config: OptimizerConfig,
+        workers: Workers,
+        scaler: torch.amp.GradScaler | None = None,
+    ) -> None:
+        self.config, self.workers, self.scaler = config, workers, scaler
+        self.parameters = list(system.parameters())
+        self.adam = torch.optim.AdamW(
+            self.parameters,
+            lr=config.rate,
+            betas=(config.beta1, config.beta2),
+            eps=config.epsilon,
+            weight_decay=config.weight_decay,
+            fused=system.device.type == "cuda",
+        )
+
+    def update(self, engine: Engine, update: Update, number: int, seed: int, rate: float) -> Tensor:
+        """Learn from an update; returns its sums over all workers (loss, count, then named parts)."""
+        self.adam.zero_grad(set_to_none=False)
+        sums = torch.stack([engine.accumulate(p.arrays, part_seed(seed, number, p.number)) for p in update.parts]).sum(
+            0
+        )
+        gradients = [p.grad for p in self.parameters if p.grad is not None]
+        self.workers.sum([*gradients])
+        self.workers.sum([sums])
+        if self.scaler:
+            self.scaler.unscale_(self.adam)
+        torch._foreach_div_(gradients, sums[1].to(gradients[0].dtype))
+        if self.config.clip:
+            torch.nn.utils.clip_grad_norm_(self.parameters, self.config.clip)
+        for group in self.adam.param_groups:
+            group["lr"] = rate
+        if self.scaler:
+            self.scaler.step(self.adam)
+            self.scaler.update()
+        else:
+            self.adam.step()
+        return sums
+
+    def moments(self, names: list[str]) -> dict[str, Tensor]:
+        """The optimiser's memory by parameter name, to be saved; empty before the first update."""
+        return {
+            f"{kind}.{name}": state[kind]
+            for name, parameter in zip(names, self.parameters, strict=True)
+            if (state := self.adam.state.get(parameter))
+            for kind in ("exp_avg", "exp_avg_sq", "step")
+        }
+
+    def restore(self, names: list[str], saved: dict[str, Tensor]) -> None:
+        """Take up the memory that `moments` returned."""
+        for name, parameter in zip(names, self.parameters, strict=True):
+            if f"exp_avg.{name}" not in saved:
+                continue
+            step_device = parameter.device if self.adam.defaults["fused"] else torch.device("cpu")
+            self.adam.state[parameter] = {
+                "exp_avg": saved[f"exp_avg.{name}"].to(parameter.device),
+                "exp_avg_sq": saved[f"exp_avg_sq.{name}"].to(parameter.device),
+                "step": saved[f"step.{name}"].to(step_device),
+            }

@@ -1,0 +1,56 @@
+"""The run folder: what a training run leaves behind and continues from.
+
+config.yaml       every value the run uses
+metrics.jsonl     losses, rates and scores; tensorboard/ holds the same
+checkpoints/      to continue from
+best-K/           the best by validation loss
+model/            the finished model folder
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from maskpredict.config import dump_config, load_config, to_dict
+from maskpredict.errors import UserError
+from maskpredict.training.config import TrainConfig
+
+CONFIG_FILE = "config.yaml"
+MAY_CHANGE = (
+    *("run", "steps", "seconds", "validation", "checkpoint_every", "keep_best"),
+    *("device", "precision", "engine", "threads"),
+)
+"""Values that may differ when a run is continued; any other would make it another run."""
+
+
+class RunFolder:
+    """Paths within a run folder, and the check that a continued run is the same run."""
+
+    def __init__(self, config: TrainConfig) -> None:
+        self.path = Path(config.run)
+        self.checkpoints = self.path / "checkpoints"
+        self.best = self.path / f"best-{config.keep_best}"
+        self.model = self.path / "model"
+
+    def open(self, config: TrainConfig) -> None:
+        """Create the folder or check that it holds the same run, then write the config."""
+        written = self.path / CONFIG_FILE
+        if written.exists():
+            _refuse_other_run(load_config(TrainConfig, written), config, self.path)
+        elif self.path.exists() and any(self.path.iterdir()):
+            raise UserError(f"{self.path} is not empty and holds no run; choose another folder for `run`.")
+        self.path.mkdir(parents=True, exist_ok=True)
+        written.write_text(dump_config(config), encoding="utf-8")
+
+
+def _refuse_other_run(old: TrainConfig, new: TrainConfig, path: Path) -> None:
+    same = replace(old, **{name: getattr(new, name) for name in MAY_CHANGE})
+    if same == new:
+        return
+    before, after = to_dict(same), to_dict(new)
+    changed = next(name for name in after if after[name] != before[name])
+    raise UserError(
+        f"{path} holds a run with {changed}={before[changed]!r}, not {after[changed]!r}; "
+        "choose another folder for `run`, or continue with the old value."
+    )

@@ -1,0 +1,101 @@
+"""Validation: the loss on fixed masks, so that checkpoints compare, and BLEU of a few translations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from maskpredict.config import from_dict
+from maskpredict.corpus.batches import PaddedBatches
+from maskpredict.corpus.dataset import Dataset
+from maskpredict.decoding.hypothesis import Request
+from maskpredict.model.batch import round_up
+from maskpredict.systems import System
+from maskpredict.training.config import TrainConfig
+from maskpredict.training.engine import mixed_precision, part_seed, sums_of
+from maskpredict.training.feed import to_batch
+from maskpredict.training.parallel import Workers
+
+MASK_SEED = 20190417
+"""Validation masks are the same in every run, whatever its seed."""
+ROWS = 32
+"""Sentences translated at once."""
+
+
+class Validation:
+    """Measures a system on the `valid` split."""
+
+    def __init__(self, config: TrainConfig, dataset: Dataset, system: System, workers: Workers) -> None:
+        self.config, self.dataset, self.system, self.workers = config, dataset, system, workers
+        self.split = dataset.split("valid")
+        self.batches = PaddedBatches(
+            self.split,
+            system.special,
+            tokens=config.batch.part_tokens,
+            max_length=config.batch.max_length,
+            slot=system.reserves_slot,
+            seed=MASK_SEED,
+        )
+        self.plan = self.batches.plan(0)
+
+    @torch.no_grad()
+    def losses(self, dtype: torch.dtype) -> dict[str, float]:
+        """Loss per predicted token, and its parts, over the whole split."""
+        self.system.eval()
+        names = self.system.loss_parts
+        sums = torch.zeros(2 + len(names), dtype=torch.float64, device=self.system.device)
+        # Without this the fixed masks would leave the generator in one and the same state every time.
+        with torch.random.fork_rng(devices=[self.system.device] if self.system.device.type == "cuda" else []):
+            for number in range(self.workers.rank, len(self.plan), self.workers.size):
+                torch.manual_seed(part_seed(MASK_SEED, 0, number))
+                arrays = self.batches.arrays(self.plan[number])
+                with mixed_precision(self.system.device, dtype):
+                    loss = self.system.loss(to_batch(arrays, self.system.device, self.config.batch.max_length))
+                sums += sums_of(loss)
+        self.system.train()
+        self.workers.sum([sums])
+        total, count, *parts = sums.tolist()
+        return {
+            "loss": total / count,
+            **{name: value / count for name, value in zip(names, parts, strict=True)},
+        }
+
+    def bleu(self) -> float:
+        """sacreBLEU of the first sentences, translated with the configured settings."""
+        from sacrebleu.metrics.bleu import BLEU
+
+        assert self.split.texts is not None
+        count = min(self.config.validation.bleu_sentences, len(self.split))
+        settings = decoding_settings(self.system, self.config.validation.decoding)
+        longest = self.config.batch.max_length
+        self.system.eval()
+        eos = self.system.special.eos
+        sources = [(*self.split.source[i][: longest - 1].tolist(), eos) for i in range(count)]
+        outputs = [""] * count
+        by_width = sorted(range(count), key=lambda i: round_up(len(sources[i])))
+        for group in _groups([round_up(len(sources[i])) for i in by_width], by_width):
+            found = self.system.translate([Request(sources[i]) for i in group], settings)
+            for i, hypotheses in zip(group, found, strict=True):
+                ids = hypotheses[0].ids
+                outputs[i] = self.dataset.tokenizers.target.decode(ids[: ids.index(eos)] if eos in ids else ids)
+        self.system.train()
+        return float(BLEU().corpus_score(outputs, [self.split.texts.target[:count]]).score)
+
+
+def decoding_settings(system: System, settings: dict[str, Any]) -> Any:
+    """The system's settings with these values; PAD, BOS and MASK are never produced by a model trained here."""
+    special = system.special
+    return from_dict(system.settings_type, {"suppress_tokens": [special.pad, special.bos, special.mask], **settings})
+
+
+def _groups(widths: list[int], items: list[int]) -> list[list[int]]:
+    """Runs of items of one width, at most ROWS long."""
+    groups: list[list[int]] = []
+    previous = None
+    for width, item in zip(widths, items, strict=True):
+        if width != previous or len(groups[-1]) == ROWS:
+            groups.append([])
+        groups[-1].append(item)
+        previous = width
+    return groups

@@ -1,0 +1,81 @@
+"""Small models on disk, trained for some seconds on an invented language, for every test that needs one.
+
+Each word of `xx` has one translation in `yy`, its letters reversed and capitalised, in the same order.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+import torch
+
+from maskpredict.corpus.dataset import Languages
+from maskpredict.corpus.reading import Pair
+from maskpredict.corpus.vocabulary import VocabularyConfig, learn_tokenizers
+from maskpredict.model.batch import Batch, pad
+from maskpredict.model.config import ModelConfig
+from maskpredict.model.folder import ModelFolder, own_weights
+from maskpredict.systems import find_system, vocabulary_of
+from maskpredict.systems.base import System
+from maskpredict.tokenizer import Tokenizers
+
+WORDS = [a + b for a in ("ba", "ko", "ti", "lu") for b in ("ne", "sa", "mo", "ri", "ke", "fu")]
+CONFIG = ModelConfig(
+    width=32, hidden=64, heads=2, encoder_layers=1, decoder_layers=1, dropout=0.0, norm="pre", max_positions=64
+)
+
+
+def toy_sentences(count: int, seed: int, longest: int = 9) -> list[str]:
+    """Sentences of `xx`, each ending in a full stop."""
+    chance = random.Random(seed)
+    return [" ".join(chance.choices(WORDS, k=chance.randint(1, longest))) + "." for _ in range(count)]
+
+
+def toy_translation(sentence: str) -> str:
+    """The sentence in `yy`."""
+    return " ".join(word[::-1].upper() for word in sentence.removesuffix(".").split()) + "."
+
+
+@pytest.fixture(scope="session")
+def toy_tokenizers() -> Tokenizers:
+    """One vocabulary for both languages, in which most words are two or three subwords."""
+    pairs = [Pair(sentence, toy_translation(sentence)) for sentence in toy_sentences(500, seed=1)]
+    return learn_tokenizers(pairs, VocabularyConfig(size=90))
+
+
+@pytest.fixture(scope="session")
+def cmlm_folder(toy_tokenizers: Tokenizers, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CMLM that has learned most of the words."""
+    return _train("cmlm", toy_tokenizers, tmp_path_factory.mktemp("models") / "cmlm")
+
+
+@pytest.fixture(scope="session")
+def autoregressive_folder(toy_tokenizers: Tokenizers, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An autoregressive model that has learned most of the words."""
+    return _train("autoregressive", toy_tokenizers, tmp_path_factory.mktemp("models") / "autoregressive")
+
+
+def _train(name: str, tokenizers: Tokenizers, folder: Path, steps: int = 400) -> Path:
+    torch.manual_seed(1)
+    system = find_system(name)(CONFIG, vocabulary_of(tokenizers))
+    optimizer = torch.optim.AdamW(system.parameters(), lr=5e-3)
+    for step in range(steps):
+        loss = system.loss(_batch(system, tokenizers, seed=step))
+        (loss.total / loss.count).backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        optimizer.zero_grad()
+    special = tokenizers.target.special
+    suppressed = [special.pad, special.bos, special.mask]
+    generation = {"suppress_tokens": suppressed}
+    ModelFolder(name, CONFIG, Languages("xx", "yy"), tokenizers, own_weights(system), generation).write(folder)
+    return folder
+
+
+def _batch(system: System, tokenizers: Tokenizers, seed: int) -> Batch:
+    sources = toy_sentences(32, seed)
+    eos, fill, device = system.special.eos, system.special.pad, system.device
+    rows = [[*tokenizers.source.encode(text), eos] for text in sources]
+    targets = [[*tokenizers.target.encode(toy_translation(text)), eos] for text in sources]
+    return Batch(pad(rows, fill, device, slot=system.reserves_slot), pad(targets, fill, device))
