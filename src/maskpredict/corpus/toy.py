@@ -136,13 +136,14 @@ def _different_sentences(chance: random.Random) -> Iterator[list[_Clause]]:
 
 
 def _draw_clause(chance: random.Random) -> _Clause:
-    object_ = _draw_phrase(chance) if chance.random() < 0.8 else None
-    return _Clause(_draw_phrase(chance), chance.choice(list(_VERBS)), object_)
+    # Two different nouns: "the dog sees the dog" would be the same sentence in two styles.
+    subject, object_ = (_draw_phrase(noun, chance) for noun in chance.sample(list(_NOUNS), 2))
+    return _Clause(subject, chance.choice(list(_VERBS)), object_ if chance.random() < 0.8 else None)
 
 
-def _draw_phrase(chance: random.Random) -> _Phrase:
+def _draw_phrase(noun: str, chance: random.Random) -> _Phrase:
     adjective = chance.choice(list(_ADJECTIVES)) if chance.random() < 0.5 else None
-    return _Phrase(chance.choice(list(_NOUNS)), chance.random() < 0.5, adjective)
+    return _Phrase(noun, chance.random() < 0.5, adjective)
 
 
 def _source(clauses: list[_Clause]) -> str:

@@ -27,6 +27,8 @@ def pinned_draft(length: int, pins: Sequence[Pin], mask: int) -> list[int]:
                 f"a pin at position {pin.place} with {len(pin.ids)} subwords does not fit a target of {length} "
                 "positions (the last is the end mark); pin it further left or leave its place open."
             )
+        if any(token != mask for token in draft[pin.place : pin.place + len(pin.ids)]):
+            raise UserError(f"two pins overlap at position {pin.place}; pin one of them further right.")
         draft[pin.place : pin.place + len(pin.ids)] = pin.ids
     return draft
 

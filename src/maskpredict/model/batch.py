@@ -36,10 +36,15 @@ def round_up(n: int, multiple: int = ROWS) -> int:
     return -(-n // multiple) * multiple
 
 
+def padded_width(length: int, *, slot: bool = False) -> int:
+    """Positions that `pad` gives a row of this length; rows of one padded width come out alike in any batch."""
+    return round_up(int(slot) + length)
+
+
 def pad(rows: Sequence[Sequence[int]], fill: int, device: torch.device, *, slot: bool = False) -> Tokens:
     """Rows of ids filled up to a common width; with `slot`, one position is reserved in front of each."""
     front = int(slot)
-    width = front + round_up(max(map(len, rows)))
+    width = padded_width(max(map(len, rows)), slot=slot)
     ids = torch.full((len(rows), width), fill, dtype=torch.long)
     for row, values in enumerate(rows):
         ids[row, front : front + len(values)] = torch.tensor(values, dtype=torch.long)

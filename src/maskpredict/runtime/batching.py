@@ -12,24 +12,24 @@ from typing import Any, Literal
 from maskpredict.decoding.drafts import SPLITS
 from maskpredict.decoding.hypothesis import Gap, Request
 from maskpredict.errors import UserError
-from maskpredict.model.batch import round_up
+from maskpredict.model.batch import padded_width
 
 BatchType = Literal["tokens", "examples"]
 
 
 def batches(
-    requests: Sequence[Request], settings: Any, max_batch_size: int, batch_type: BatchType
+    requests: Sequence[Request], settings: Any, max_batch_size: int, batch_type: BatchType, *, slot: bool
 ) -> Iterator[list[int]]:
     """Indices of the requests to compute together, the longest sources first.
 
     `max_batch_size` counts sentences ("examples") or source positions times the target drafts each sentence is decoded
-    with ("tokens"); a single sentence may exceed the latter.
+    with ("tokens"); a single sentence may exceed the latter. `slot`: the system reserves a position in each source.
     """
     if max_batch_size < 1:
         raise UserError(f"max_batch_size is {max_batch_size}; use 1 or more.")
     if batch_type not in ("tokens", "examples"):
         raise UserError(f"batch_type is {batch_type!r}; choose tokens or examples.")
-    widths = [round_up(len(request.source)) for request in requests]
+    widths = [padded_width(len(request.source), slot=slot) for request in requests]
     for width in sorted(set(widths), reverse=True):
         batch: list[int] = []
         cost = 0

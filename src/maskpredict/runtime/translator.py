@@ -156,7 +156,7 @@ class Translator:
         pairs = [codec.scored(*pair, number) for number, pair in enumerate(zip_equal(sources, targets), 1)]
         requests = [request for request, _ in pairs]
         found: dict[int, Hypothesis] = {}
-        for batch in batches(requests, resolved, budget, batch_type):
+        for batch in batches(requests, resolved, budget, batch_type, slot=self.system.reserves_slot):
             scored = self.system.score([requests[i] for i in batch], [pairs[i][1] for i in batch], resolved)
             found.update(zip(batch, scored, strict=True))
         return [codec.translation([found[i]], collapse_repeats=False, n_best=False) for i in range(len(requests))]
@@ -165,7 +165,7 @@ class Translator:
         self, requests: list[Request], settings: Any, max_batch_size: int, batch_type: BatchType
     ) -> list[list[Hypothesis]]:
         found: dict[int, list[Hypothesis]] = {}
-        for batch in batches(requests, settings, max_batch_size, batch_type):
+        for batch in batches(requests, settings, max_batch_size, batch_type, slot=self.system.reserves_slot):
             results = self.system.translate([requests[index] for index in batch], settings)
             found.update(zip(batch, results, strict=True))
         return [found[index] for index in range(len(requests))]
@@ -183,8 +183,8 @@ def zip_equal(sources: Sequence[str], targets: Sequence[str]) -> Iterator[tuple[
 
 
 def _input_limit(max_positions: int, asked: int | None) -> int:
-    # The end mark takes a position, and rows are filled up to whole multiples of ROWS.
-    longest = min(max_positions - 2, max_positions // ROWS * ROWS - 1)
+    # The end mark and LENGTH take a position each, and rows are filled up to whole multiples of ROWS.
+    longest = max_positions // ROWS * ROWS - 2
     if asked is not None and asked < 1:
         raise UserError(f"max_input_length is {asked}; use 1 or more.")
     return longest if asked is None else min(asked, longest)

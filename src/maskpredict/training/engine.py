@@ -37,8 +37,8 @@ def part_seed(run_seed: int, update: int, part: int) -> int:
 
 def sums_of(loss: Loss) -> Tensor:
     """The loss's numbers as one tensor, so that workers can add theirs in one message."""
-    values = [loss.total.detach(), loss.count, *loss.parts.values()]
-    return torch.stack([value.to(torch.float64) for value in values])
+    values = [loss.total, loss.count, *loss.parts.values()]
+    return torch.stack([value.detach().to(torch.float64) for value in values])
 
 
 def mixed_precision(device: torch.device, dtype: torch.dtype) -> torch.autocast | nullcontext[None]:

@@ -1,0 +1,41 @@
+"""Which of the teacher's translations of a sentence become training targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from sacrebleu.metrics.bleu import BLEU
+
+Ids = list[int]
+Choice = Callable[[list[Ids], Sequence[int]], list[Ids]]
+"""(translations, best first; the reference) -> those to keep."""
+
+
+def best(translations: list[Ids], reference: Sequence[int]) -> list[Ids]:
+    """The one that the teacher likes most."""
+    return translations[:1]
+
+
+def n_best(translations: list[Ids], reference: Sequence[int]) -> list[Ids]:
+    """All of them."""
+    return translations
+
+
+def closest(translations: list[Ids], reference: Sequence[int]) -> list[Ids]:
+    """The one with the highest sentence BLEU to the reference, over subwords; the teacher's favourite on a tie."""
+    expected = _words(reference)
+    return sorted(translations, key=lambda ids: -_bleu().sentence_score(_words(ids), [expected]).score)[:1]
+
+
+CHOICES: dict[str, Choice] = {"best": best, "n_best": n_best, "closest": closest}
+"""Choices by the name that the config uses."""
+
+
+@cache
+def _bleu() -> BLEU:
+    return BLEU(tokenize="none", effective_order=True)  # short sentences have no 4-grams to count
+
+
+def _words(ids: Sequence[int]) -> str:
+    return " ".join(map(str, ids))

@@ -1,0 +1,57 @@
+"""Every value that a distillation uses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from maskpredict.errors import UserError
+
+
+@dataclass(frozen=True)
+class DistillConfig:
+    """Which teacher translates which data, and what becomes of its translations."""
+
+    data: Path
+    """Data folder whose training targets to replace."""
+    teacher: Path
+    """Model or run folder of an autoregressive model that was trained with the data's vocabulary."""
+    out: Path
+    """Data folder to make; until it is finished, the work so far lies beside it in OUT.shards."""
+    choose: Literal["best", "n_best", "closest"] = "best"
+    """The teacher's best translation, its n best (each a pair), or that of its n best that is closest to the reference.
+
+    Closeness is sentence BLEU over subwords.
+    """
+    n: int | None = None
+    """Translations that n_best keeps and closest chooses from; none is all that the beam gives."""
+    beam_size: int = 5
+    """Hypotheses the teacher keeps at each step."""
+    length_penalty: float = 1.0
+    """Scores are divided by length to this power: higher favours longer translations."""
+    shard_pairs: int = 20_000
+    """Training pairs that are translated and saved together; an interruption loses at most one such shard."""
+    batch_tokens: int | None = None
+    """Source positions times beams computed at once; none is what suits the device. Limits memory, not the result."""
+    device: str = "auto"
+    """cpu, cuda, or auto: cuda where there is one."""
+    compute_type: Literal["float32", "bfloat16", "float16"] = "float32"
+    """Arithmetic of the teacher."""
+    seconds: float | None = None
+    """Stop after this time, keeping finished shards; the same call continues. None goes on to the end."""
+    threads: int | None = None
+    """CPU threads; none leaves PyTorch's choice."""
+
+    def __post_init__(self) -> None:
+        for name in ("beam_size", "shard_pairs", "batch_tokens", "threads"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UserError(f"{name} is {value}; use 1 or more.")
+        if self.n is not None and not 1 <= self.n <= self.beam_size:
+            raise UserError(f"n is {self.n}; it must be between 1 and beam_size ({self.beam_size}).")
+
+    @property
+    def hypotheses(self) -> int:
+        """Translations that the teacher is asked for, for each source."""
+        return 1 if self.choose == "best" else self.n or self.beam_size

@@ -1,0 +1,142 @@
+"""The story of a distillation: translate the missing shards, then merge them all.
+
+Under torchrun shard i belongs to worker i % workers. They share the file system and need no other messages than
+"I am here".
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from maskpredict.corpus.dataset import Dataset
+from maskpredict.decoding.hypothesis import Request
+from maskpredict.distill.choice import CHOICES, Ids
+from maskpredict.distill.config import DistillConfig
+from maskpredict.distill.merge import Counts, finished_counts, merge
+from maskpredict.distill.recipe import Recipe
+from maskpredict.distill.shards import Shards
+from maskpredict.distill.teacher import load_teacher
+from maskpredict.progress import Progress, Task
+from maskpredict.runtime.batching import batches
+from maskpredict.runtime.translator import BATCH_TOKENS
+from maskpredict.training.parallel import Workers, workers
+
+SECONDS_BETWEEN_LOOKS = 0.2
+"""While waiting for the other workers' shards."""
+
+
+@dataclass(frozen=True)
+class DistillReport:
+    """How a call of `distill` ended."""
+
+    finished: bool
+    """False when its time was over; the same call continues."""
+    out: Path
+    shards: int
+    shards_done: int
+    counts: Counts | None
+    """What became of the training pairs; None while unfinished."""
+
+
+def distill(config: DistillConfig, *, quiet: bool = False) -> DistillReport:
+    """Make the data folder `config.out`, or go on with making it."""
+    if config.threads:
+        torch.set_num_threads(config.threads)
+    work = _Work(config)
+    shards = work.shards
+    # Nothing but presence is exchanged, so the workers talk over the CPU even where they compute on GPUs.
+    with workers(torch.device("cpu")) as team, Progress(quiet=quiet or not team.first) as progress:
+        counts = finished_counts(config.out, work.recipe)
+        if counts is None:
+            counts = work.go_on(team, progress)
+        if counts is not None and team.first:
+            shards.remove()
+    done = len(shards) if counts else len(shards) - len(shards.missing())
+    return DistillReport(counts is not None, config.out, len(shards), done, counts)
+
+
+class _Work:
+    """Everything that one worker holds."""
+
+    def __init__(self, config: DistillConfig) -> None:
+        self.deadline = time.monotonic() + config.seconds if config.seconds is not None else None
+        self.config, self.dataset = config, Dataset(config.data)
+        self.train = self.dataset.split("train")
+        self.teacher = load_teacher(config, self.dataset)
+        self.recipe = Recipe.of(config, self.dataset, self.teacher)
+        vocab_size = self.dataset.description.vocab_size.target
+        self.shards = Shards(config.out, self.recipe, len(self.train), vocab_size)
+
+    @property
+    def out_of_time(self) -> bool:
+        """True when the call is to end."""
+        return self.deadline is not None and time.monotonic() > self.deadline
+
+    def go_on(self, team: Workers, progress: Progress) -> Counts | None:
+        """Make this worker's missing shards, then, if all are there, the data folder."""
+        if team.first:
+            self.shards.open()
+        team.wait()
+        self._make(self.shards.missing(team.rank, team.size), progress)
+        while self.shards.missing() and not self.out_of_time:
+            time.sleep(SECONDS_BETWEEN_LOOKS)  # a barrier would give up after a while
+        team.wait()
+        if self.shards.missing():
+            return None
+        if team.first:
+            merge(self.dataset, self.shards, self.teacher.longest_source, self.config.out)
+        team.wait()
+        return finished_counts(self.config.out, self.recipe)
+
+    def _make(self, missing: list[int], progress: Progress) -> None:
+        task = progress.task("Distilling", total=sum(len(self.shards.ranges[shard]) for shard in missing))
+        speed = _Speed()
+        for made, shard in enumerate(missing):
+            translations = self._translate(self.shards.ranges[shard], task, speed)
+            if translations is None:
+                if made == 0:
+                    logging.getLogger(__name__).warning(
+                        "No shard was finished in %g seconds; allow more, or smaller shards (shard_pairs).",
+                        self.config.seconds,
+                    )
+                return
+            self.shards.write(shard, translations)
+        task.finish()
+
+    def _translate(self, pairs: range, task: Task, speed: _Speed) -> list[list[Ids]] | None:
+        """What the teacher makes of these sources, or None if time runs out; one it cannot read gets nothing."""
+        eos, longest = self.teacher.system.special.eos, self.teacher.longest_source
+        readable = [pair for pair in pairs if self.train.source.lengths[pair] < longest]
+        requests = [Request((*self.train.source[pair].tolist(), eos)) for pair in readable]
+        budget = self.config.batch_tokens or BATCH_TOKENS.get(self.teacher.system.device.type, 2_048)
+        chosen: dict[int, list[Ids]] = {}
+        for batch in batches(requests, self.teacher.settings, budget, "tokens"):
+            if self.out_of_time:
+                return None
+            found = self.teacher.translate([requests[index] for index in batch])
+            for index, translations in zip(batch, found, strict=True):
+                chosen[readable[index]] = self._choose(readable[index], translations)
+            task.advance(len(batch), speed=speed.after(len(batch)))
+        task.advance(len(pairs) - len(readable))
+        return [chosen.get(pair, []) for pair in pairs]
+
+    def _choose(self, pair: int, translations: list[Ids]) -> list[Ids]:
+        said = [ids for ids in translations if ids]  # an end mark alone is no translation
+        return CHOICES[self.config.choose](said, self.train.target[pair].tolist())
+
+
+class _Speed:
+    """Sentences per second since the start."""
+
+    def __init__(self) -> None:
+        self.started, self.sentences = time.monotonic(), 0
+
+    def after(self, sentences: int) -> str:
+        """The speed, some more sentences being done."""
+        self.sentences += sentences
+        return f"{self.sentences / (time.monotonic() - self.started):,.0f}/s"

@@ -1,0 +1,80 @@
+"""The teacher: an autoregressive model that fits the data, and the one call in which it translates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from maskpredict.corpus.dataset import Dataset, sha256
+from maskpredict.decoding.hypothesis import Request
+from maskpredict.distill.config import DistillConfig
+from maskpredict.errors import UserError
+from maskpredict.model.folder import WEIGHTS_FILE, ModelFolder
+from maskpredict.runtime.find_model import find_device, find_model
+from maskpredict.runtime.settings import resolve_settings
+from maskpredict.systems import Autoregressive, build_system
+from maskpredict.systems.autoregressive import BeamSettings
+from maskpredict.systems.base import System
+from maskpredict.training.parallel import own_device
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """A loaded teacher, and how it translates."""
+
+    system: System
+    settings: BeamSettings
+    weights_sha256: str
+
+    @property
+    def longest_source(self) -> int:
+        """Subwords, end mark included, that it can read."""
+        return self.system.config.max_positions
+
+    def translate(self, requests: Sequence[Request]) -> list[list[list[int]]]:
+        """Translations of each request, best first, without end marks; the requests are of one padded width."""
+        found = self.system.translate(requests, self.settings)
+        return [[hypothesis.ids[:-1] for hypothesis in own] for own in found]
+
+
+def load_teacher(config: DistillConfig, dataset: Dataset) -> Teacher:
+    """The teacher that the config names, on its device, if it fits the data."""
+    folder = find_model(config.teacher)
+    contents = ModelFolder.read(folder)
+    _refuse_misfit(folder, contents, dataset)
+    find_device(config.device)  # says in a sentence what own_device would say in a traceback
+    system = build_system(contents).to(own_device(config.device), getattr(torch, config.compute_type))
+    settings = resolve_settings(
+        system,
+        contents.generation,
+        {
+            "beam_size": config.beam_size,
+            "length_penalty": config.length_penalty,
+            "num_hypotheses": config.hypotheses,
+            "suppress_tokens": _suppressed(contents),
+        },
+    )
+    return Teacher(system, settings, sha256(folder / WEIGHTS_FILE))
+
+
+def _refuse_misfit(folder: Path, contents: ModelFolder, dataset: Dataset) -> None:
+    if contents.system != Autoregressive.name:
+        raise UserError(f"the teacher {folder} is a {contents.system} model; distill needs an autoregressive one.")
+    if contents.languages != dataset.languages:
+        teacher, data = (f"{pair.source} to {pair.target}" for pair in (contents.languages, dataset.languages))
+        raise UserError(f"the teacher {folder} translates {teacher}, but the data is {data}; use another teacher.")
+    digests = {name: sha256(folder / name) for name in dataset.description.tokenizers if (folder / name).is_file()}
+    if digests != dataset.description.tokenizers:
+        raise UserError(
+            f"the teacher {folder} has another vocabulary than {dataset.folder}; "
+            "train it on that data, or prepare the data with the teacher's vocabulary."
+        )
+
+
+def _suppressed(contents: ModelFolder) -> list[int]:
+    """What the model folder says, and the symbols that a training target may not contain whoever the teacher is."""
+    special = contents.tokenizers.target.special
+    return sorted({*contents.generation.get("suppress_tokens", ()), special.pad, special.bos, special.mask})

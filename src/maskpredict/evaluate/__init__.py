@@ -1,0 +1,1 @@
+"""How good translations are: one file for each measure."""

@@ -1,0 +1,50 @@
+"""Which target lengths are tried."""
+
+from __future__ import annotations
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maskpredict.decoding.candidates import candidate_lengths
+
+
+def log_probs(**probabilities: float) -> torch.Tensor:
+    """One row over lengths 0 to 9; the named ones (n3=0.5) have these probabilities."""
+    row = torch.full((1, 10), 1e-6)
+    for name, probability in probabilities.items():
+        row[0, int(name[1:])] = probability
+    return row.log()
+
+
+def test_the_likeliest_lengths_come_first() -> None:
+    assert candidate_lengths(log_probs(n3=0.2, n7=0.5, n5=0.3), 3, longest=9) == [[7, 5, 3]]
+
+
+def test_lengths_below_two_are_raised_then_duplicates_dropped() -> None:
+    assert candidate_lengths(log_probs(n1=0.5, n2=0.3, n4=0.2), 3, longest=9) == [[2, 4]]
+    assert candidate_lengths(log_probs(n1=0.9), 1, longest=9) == [[2]]
+
+
+def test_raising_comes_after_the_choice_of_the_top_l_so_there_may_be_fewer() -> None:
+    # 5 is not among the two likeliest, and does not move up when 1 and 2 fall together.
+    assert candidate_lengths(log_probs(n1=0.5, n2=0.3, n5=0.2), 2, longest=9) == [[2]]
+
+
+def test_equally_likely_lengths_come_shortest_first() -> None:
+    assert candidate_lengths(torch.zeros(1, 400), 4, longest=399) == [[2, 3]]
+
+
+def test_a_length_beyond_the_longest_is_lowered_to_it() -> None:
+    assert candidate_lengths(log_probs(n9=0.6, n8=0.4), 2, longest=8) == [[8]]
+
+
+@given(
+    st.lists(st.lists(st.floats(-9, 0, width=32), min_size=12, max_size=12), min_size=1, max_size=4), st.integers(1, 12)
+)
+def test_candidates_agree_with_a_plain_reading_of_the_rule(rows: list[list[float]], count: int) -> None:
+    expected = []
+    for row in rows:
+        top = sorted(range(12), key=lambda n: (-row[n], n))[:count]
+        expected.append(list(dict.fromkeys(max(2, n) for n in top)))
+    assert candidate_lengths(torch.tensor(rows), count, longest=11) == expected

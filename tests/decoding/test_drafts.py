@@ -1,0 +1,56 @@
+"""Targets to start from."""
+
+from __future__ import annotations
+
+import pytest
+
+from maskpredict.decoding.drafts import SPLITS, pinned_draft, shortest_with, template_drafts
+from maskpredict.decoding.hypothesis import Gap, Pin
+from maskpredict.errors import UserError
+
+M, EOS = 4, 2
+
+
+def test_pins_with_a_place_are_written_into_the_masks() -> None:
+    assert pinned_draft(6, [Pin((7, 8), 1), Pin((9,), 4), Pin((5,))], M) == [M, 7, 8, M, 9, M]
+
+
+@pytest.mark.parametrize("pin", [Pin((7,), 5), Pin((7, 8, 9), 3), Pin((7,), -1)])
+def test_a_pin_that_leaves_no_room_for_the_end_mark_is_refused(pin: Pin) -> None:
+    with pytest.raises(UserError, match="does not fit a target of 6 positions"):
+        pinned_draft(6, [pin], M)
+
+
+def test_pins_that_overlap_are_refused() -> None:
+    with pytest.raises(UserError, match="overlap"):
+        pinned_draft(8, [Pin((7, 8), 1), Pin((9, 9), 2)], M)
+
+
+def test_a_target_must_have_room_for_its_pins_and_its_end_mark() -> None:
+    assert shortest_with([Pin((7, 8), 3)]) == 6
+    assert shortest_with([Pin((7, 8)), Pin((9,))]) == 4
+    assert shortest_with([]) == 1
+
+
+def test_a_template_without_open_gaps_has_one_draft() -> None:
+    template = ((7, 8), Gap(2), (9,))
+    assert template_drafts(template, [5, 20], M, EOS) == [[7, 8, M, M, 9, EOS]]
+
+
+def test_an_open_gap_is_tried_in_the_predicted_lengths_and_the_smallest_ones() -> None:
+    drafts = template_drafts(((7,), Gap(), (9,)), [6, 5], M, EOS)
+    assert drafts == [[7, M, M, M, 9, EOS], [7, M, M, 9, EOS], [7, M, 9, EOS]]
+
+
+def test_several_open_gaps_share_out_the_length_in_every_way_the_most_even_first() -> None:
+    drafts = template_drafts((Gap(), (7,), Gap()), [6], M, EOS)
+    sizes = [(draft.index(7), len(draft) - draft.index(7) - 2) for draft in drafts]
+    assert sizes[:3] == [(2, 2), (1, 3), (3, 1)]
+    assert all(draft[-1] == EOS and draft.count(7) == 1 and min(size) > 0 for draft, size in zip(drafts, sizes))
+
+
+def test_the_number_of_ways_is_limited_for_each_length() -> None:
+    template = (Gap(), (7,), Gap(), (8,), Gap(), (9,), Gap())
+    drafts = template_drafts(template, [40], M, EOS)
+    assert len([draft for draft in drafts if len(draft) == 40]) == SPLITS
+    assert len({tuple(draft) for draft in drafts}) == len(drafts)
