@@ -6,6 +6,7 @@ Each word of `xx` has one translation in `yy`, its letters reversed and capitali
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,12 @@ CONFIG = ModelConfig(
 )
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> None:
+    """The matrices of the tests are so small that threads would spend their time waiting for each other."""
+    torch.set_num_threads(1)
+
+
 def toy_sentences(count: int, seed: int, longest: int = 9) -> list[str]:
     """Sentences of `xx`, each ending in a full stop."""
     chance = random.Random(seed)
@@ -36,6 +43,18 @@ def toy_sentences(count: int, seed: int, longest: int = 9) -> list[str]:
 def toy_translation(sentence: str) -> str:
     """The sentence in `yy`."""
     return " ".join(word[::-1].upper() for word in sentence.removesuffix(".").split()) + "."
+
+
+@pytest.fixture(scope="session")
+def sentences() -> list[str]:
+    """Unseen sentences of `xx`, of many lengths."""
+    return toy_sentences(60, seed=100_000, longest=16)
+
+
+@pytest.fixture(scope="session")
+def expected() -> Callable[[str], str]:
+    """The one right translation of a sentence."""
+    return toy_translation
 
 
 @pytest.fixture(scope="session")
@@ -63,7 +82,7 @@ def _train(name: str, tokenizers: Tokenizers, folder: Path, steps: int = 400) ->
     optimizer = torch.optim.AdamW(system.parameters(), lr=5e-3)
     for step in range(steps):
         loss = system.loss(_batch(system, tokenizers, seed=step))
-        (loss.total / loss.count).backward()  # type: ignore[no-untyped-call]
+        (loss.total / loss.count).backward()
         optimizer.step()
         optimizer.zero_grad()
     special = tokenizers.target.special

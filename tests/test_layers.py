@@ -25,10 +25,11 @@ LAYERS = [
     ["model"],
     ["decoding"],
     ["systems"],
-    ["training", "runtime"],
+    ["training", "runtime", "player"],
     ["distill"],
     ["evaluate"],
     ["bench", "report", "convert", "serve"],
+    ["demo"],
     ["cli"],
 ]
 FLOOR = {part: floor for floor, parts in enumerate(LAYERS) for part in parts}

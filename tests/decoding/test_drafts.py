@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from maskpredict.decoding.drafts import SPLITS, pinned_draft, shortest_with, template_drafts
+from maskpredict.decoding.drafts import SPLITS, has_room, pinned_draft, shortest_with, template_drafts
 from maskpredict.decoding.hypothesis import Gap, Pin
 from maskpredict.errors import UserError
 
@@ -27,9 +27,26 @@ def test_pins_that_overlap_are_refused() -> None:
 
 
 def test_a_target_must_have_room_for_its_pins_and_its_end_mark() -> None:
-    assert shortest_with([Pin((7, 8), 3)]) == 6
-    assert shortest_with([Pin((7, 8)), Pin((9,))]) == 4
-    assert shortest_with([]) == 1
+    assert shortest_with([Pin((7, 8), 3)], M) == 6
+    assert shortest_with([Pin((7, 8)), Pin((9,))], M) == 4
+    assert shortest_with([], M) == 1
+    # Three subwords fit neither before nor, at first, after the pinned one.
+    assert shortest_with([Pin((7,), 2), Pin((8, 8, 8))], M) == 7
+
+
+@pytest.mark.parametrize(
+    ("draft", "widths", "fits"),
+    [
+        ([M, M, M, M], [3], True),
+        ([M, M, M, M], [4], False),
+        ([M, M, 7, M, M, M, EOS], [3, 2], True),
+        ([M, M, 7, M, M, M, EOS], [2, 2, 1], True),
+        ([M, M, 7, M, M, M, EOS], [4], False),
+        ([7, EOS], [], True),
+    ],
+)
+def test_phrases_have_room_where_masks_stand_together(draft: list[int], widths: list[int], fits: bool) -> None:
+    assert has_room(draft, widths, M) is fits
 
 
 def test_a_template_without_open_gaps_has_one_draft() -> None:
@@ -46,7 +63,9 @@ def test_several_open_gaps_share_out_the_length_in_every_way_the_most_even_first
     drafts = template_drafts((Gap(), (7,), Gap()), [6], M, EOS)
     sizes = [(draft.index(7), len(draft) - draft.index(7) - 2) for draft in drafts]
     assert sizes[:3] == [(2, 2), (1, 3), (3, 1)]
-    assert all(draft[-1] == EOS and draft.count(7) == 1 and min(size) > 0 for draft, size in zip(drafts, sizes))
+    assert all(
+        draft[-1] == EOS and draft.count(7) == 1 and min(size) > 0 for draft, size in zip(drafts, sizes, strict=True)
+    )
 
 
 def test_the_number_of_ways_is_limited_for_each_length() -> None:

@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 import torch
@@ -144,7 +145,7 @@ def test_unmasked_tokens_and_probabilities_stay_stale() -> None:
         MASK,
         watch=lambda masked_BT, decoded: history.append((masked_BT, decoded)),
     )
-    for (_, before), (masked_BT, after) in zip(history, history[1:], strict=False):
+    for (_, before), (masked_BT, after) in pairwise(history):
         kept_BT = ~masked_BT
         assert kept_BT.any()
         assert torch.equal(before.tokens_BT[kept_BT], after.tokens_BT[kept_BT])

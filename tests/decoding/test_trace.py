@@ -9,7 +9,11 @@ from maskpredict.decoding.trace import CandidateTrace, Pass, Trace
 TRACE = Trace(
     [
         CandidateTrace(2, -0.7, [Pass([True, True], [7, 2], [0.5, 0.5])]),
-        CandidateTrace(3, -0.1, [Pass([True] * 3, [7, 7, 2], [0.9, 0.8, 1.0]), Pass([False, True, False], [7, 8, 2], [0.9, 0.9, 1.0])]),
+        CandidateTrace(
+            3,
+            -0.1,
+            [Pass([True] * 3, [7, 7, 2], [0.9, 0.8, 1.0]), Pass([False, True, False], [7, 8, 2], [0.9, 0.9, 1.0])],
+        ),
     ],
     chosen=1,
 )

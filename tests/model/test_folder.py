@@ -10,14 +10,21 @@ from pathlib import Path
 import pytest
 import torch
 
+from maskpredict.corpus.dataset import Languages
 from maskpredict.errors import UserError
+from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder import ModelFolder, Precision, is_model_folder, load_weights, own_weights
 from maskpredict.model.transformer import Transformer
+from maskpredict.systems import CMLM, vocabulary_of
+from maskpredict.tokenizer import Tokenizers
 
 
 @pytest.fixture
-def contents(cmlm_folder: Path) -> ModelFolder:
-    return ModelFolder.read(cmlm_folder)
+def contents(toy_tokenizers: Tokenizers) -> ModelFolder:
+    """An untrained CMLM, in memory."""
+    config = ModelConfig(width=16, hidden=32, heads=2, encoder_layers=1, decoder_layers=1, max_positions=32)
+    system = CMLM(config, vocabulary_of(toy_tokenizers))
+    return ModelFolder("cmlm", config, Languages("xx", "yy"), toy_tokenizers, own_weights(system))
 
 
 @pytest.fixture
@@ -81,15 +88,15 @@ def test_a_failed_write_leaves_the_earlier_model(contents: ModelFolder, folder: 
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
 
 
-def _remove(name: str) -> Callable[[Path], None]:
+def _remove(name: str) -> Callable[[Path], object]:
     return lambda folder: (folder / name).unlink()
 
 
-def _truncate(name: str) -> Callable[[Path], None]:
+def _truncate(name: str) -> Callable[[Path], object]:
     return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:-200])
 
 
-def _describe(**changes: object) -> Callable[[Path], None]:
+def _describe(**changes: object) -> Callable[[Path], object]:
     def damage(folder: Path) -> None:
         description = json.loads((folder / "config.json").read_text())
         kept = {key: value for key, value in {**description, **changes}.items() if value is not None}

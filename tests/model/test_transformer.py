@@ -65,7 +65,7 @@ def test_packed_rows_give_what_padded_rows_give_and_the_same_gradients(
         out = hidden(transformer, source, target, causal=causal)
         real = flat_rows(out, TARGETS) if isinstance(target.layout, Padded) else out[target.layout.valid]
         transformer.zero_grad()
-        (real * weight).sum().backward()  # type: ignore[no-untyped-call]
+        (real * weight).sum().backward()
         outputs.append(real.detach())
         gradients.append({name: p.grad for name, p in transformer.named_parameters() if p.grad is not None})
     torch.testing.assert_close(outputs[0], outputs[1], rtol=1e-4, atol=1e-5)
@@ -180,7 +180,8 @@ def test_dropout_is_active_in_training_only(make_transformer: MakeTransformer) -
 
 
 @pytest.mark.parametrize(
-    ("name", "width", "hidden_size", "heads"), [("small", 512, 512, 8), ("base", 512, 2048, 8), ("large", 1024, 4096, 16)]
+    ("name", "width", "hidden_size", "heads"),
+    [("small", 512, 512, 8), ("base", 512, 2048, 8), ("large", 1024, 4096, 16)],
 )
 def test_presets_are_the_papers_sizes_with_the_authors_choices(
     name: str, width: int, hidden_size: int, heads: int

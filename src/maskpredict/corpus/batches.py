@@ -85,7 +85,7 @@ class PaddedBatches:
         self.split, self.special, self.slot, self.seed, self.tokens = split, special, slot, seed, tokens
         self.widths = _widths(max_length)
         longer = np.maximum(split.source.lengths, split.target.lengths) + 1
-        self.bucket_of = np.searchsorted(self.widths, longer)
+        self.bucket_of = np.where(longer <= max_length, np.searchsorted(self.widths, longer), len(self.widths))
         """Bucket of each pair; one past the last for pairs longer than `max_length`, which are left out."""
         if not (self.bucket_of < len(self.widths)).any():
             raise UserError(f"no training pair is at most {max_length} subwords long; raise max_length.")
@@ -140,6 +140,11 @@ class PackedBatches:
         fits = np.maximum(self.source_lengths, self.target_lengths) <= max_length
         if not fits.any():
             raise UserError(f"no training pair is at most {max_length} subwords long; raise max_length.")
+        longest = int(max(self.source_lengths[fits].max(), self.target_lengths[fits].max()))
+        if tokens <= longest:
+            raise UserError(
+                f"a pair of {longest} subwords does not fit a packed batch of {tokens}; use larger batches."
+            )
         self.fits = fits
         weights = _pair_weights(split) * fits
         source_mean, target_mean = (
@@ -152,12 +157,12 @@ class PackedBatches:
     def plan(self, epoch: int) -> list[Index]:
         """The pairs of each batch of an epoch; the last batch is completed from the epoch's beginning."""
         order = epoch_order(self.split, self.seed, epoch)
-        order = order[self.fits[order]]
-        order = np.concatenate([order, order[: self.rows]])
+        own = order[self.fits[order]]
+        order = np.resize(own, len(own) + self.rows)  # once around, and as much again as a batch can hold
         source_end = np.cumsum(self.source_lengths[order])
         target_end = np.cumsum(self.target_lengths[order])
         batches, first = [], 0
-        while first < len(order) - self.rows:
+        while first < len(own):
             source_start = source_end[first - 1] if first else 0
             target_start = target_end[first - 1] if first else 0
             # One token of each side is always filling, so that a row of filling has something to attend to.

@@ -7,7 +7,7 @@ translation (its length, words at places, a sentence to complete) is an ordinary
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, pairwise
+from itertools import combinations, groupby, pairwise
 
 from maskpredict.decoding.hypothesis import Gap, Pin
 from maskpredict.errors import UserError
@@ -33,10 +33,25 @@ def pinned_draft(length: int, pins: Sequence[Pin], mask: int) -> list[int]:
     return draft
 
 
-def shortest_with(pins: Sequence[Pin]) -> int:
+def shortest_with(pins: Sequence[Pin], mask: int) -> int:
     """The fewest positions a target with these pins can have, its end mark included."""
     placed = max((pin.place + len(pin.ids) for pin in pins if pin.place is not None), default=0)
-    return max(placed, sum(len(pin.ids) for pin in pins)) + 1
+    length = max(placed, sum(len(pin.ids) for pin in pins)) + 1
+    floating = [len(pin.ids) for pin in pins if pin.place is None]
+    while not has_room(pinned_draft(length, pins, mask), floating, mask):
+        length += 1
+    return length
+
+
+def has_room(draft: Sequence[int], widths: Sequence[int], mask: int) -> bool:
+    """True when phrases of these widths fit side by side into a draft's masks, its last position left alone."""
+    runs = [len(list(run)) for masked, run in groupby(draft[:-1], lambda token: token == mask) if masked]
+    for width in sorted(widths, reverse=True):
+        tightest = min((run for run in runs if run >= width), default=None)
+        if tightest is None:
+            return False
+        runs[runs.index(tightest)] -= width
+    return True
 
 
 def template_drafts(

@@ -48,6 +48,8 @@ class DistillConfig:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UserError(f"{name} is {value}; use 1 or more.")
+        if self.n is not None and self.choose == "best":
+            raise UserError("n says nothing about choose=best; set choose to n_best or closest, or leave n out.")
         if self.n is not None and not 1 <= self.n <= self.beam_size:
             raise UserError(f"n is {self.n}; it must be between 1 and beam_size ({self.beam_size}).")
 

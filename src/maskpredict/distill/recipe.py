@@ -32,6 +32,7 @@ class Recipe:
     beam_size: int
     length_penalty: float
     max_length_ratio: float
+    suppress_tokens: list[int]
     compute_type: str
     shard_pairs: int
 
@@ -51,6 +52,7 @@ class Recipe:
             beam_size=config.beam_size,
             length_penalty=config.length_penalty,
             max_length_ratio=teacher.settings.max_length_ratio,
+            suppress_tokens=list(teacher.settings.suppress_tokens),
             compute_type=config.compute_type,
             shard_pairs=config.shard_pairs,
         )

@@ -110,12 +110,12 @@ class _Work:
 
     def _translate(self, pairs: range, task: Task, speed: _Speed) -> list[list[Ids]] | None:
         """What the teacher makes of these sources, or None if time runs out; one it cannot read gets nothing."""
-        eos, longest = self.teacher.system.special.eos, self.teacher.longest_source
+        system, longest = self.teacher.system, self.teacher.longest_source
         readable = [pair for pair in pairs if self.train.source.lengths[pair] < longest]
-        requests = [Request((*self.train.source[pair].tolist(), eos)) for pair in readable]
-        budget = self.config.batch_tokens or BATCH_TOKENS.get(self.teacher.system.device.type, 2_048)
+        requests = [Request((*self.train.source[pair].tolist(), system.special.eos)) for pair in readable]
+        budget = self.config.batch_tokens or BATCH_TOKENS.get(system.device.type, 2_048)
         chosen: dict[int, list[Ids]] = {}
-        for batch in batches(requests, self.teacher.settings, budget, "tokens"):
+        for batch in batches(requests, self.teacher.settings, budget, "tokens", slot=system.reserves_slot):
             if self.out_of_time:
                 return None
             found = self.teacher.translate([requests[index] for index in batch])

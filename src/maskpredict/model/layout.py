@@ -13,7 +13,6 @@ Shape letters: B rows (sentences), T positions, N tokens of a packed batch, H he
 from __future__ import annotations
 
 import inspect
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -139,19 +138,13 @@ def attend(q: Tensor, k: Tensor, v: Tensor, queries: Layout, keys: Layout, *, ca
 
 
 def _attend_rows(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
-    if q.shape[1] == 1 and not q.is_cuda and mask is not None:
-        return _attend_once(q, k, v, mask)
+    if q.shape[1] == 1 and not q.is_cuda:
+        # PyTorch's CPU kernel rounds a single query differently in different threads, eight of them alike.
+        return _attend_rows(q.expand(-1, 8, -1, -1), k, v, mask, causal)[:, :1]
     out = F.scaled_dot_product_attention(
         q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), attn_mask=mask, is_causal=causal
     )
     return out.transpose(1, 2)
-
-
-def _attend_once(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
-    """One query a row, written out: PyTorch's CPU kernel rounds a single query differently in different threads."""
-    scores = q.transpose(1, 2) @ k.permute(0, 2, 3, 1) / math.sqrt(q.shape[-1])
-    weights = scores.masked_fill(~mask, -math.inf).softmax(-1)
-    return (weights @ v.transpose(1, 2)).transpose(1, 2)
 
 
 def _attend_packed(q: Tensor, k: Tensor, v: Tensor, queries: Packed, keys: Packed, causal: bool) -> Tensor:

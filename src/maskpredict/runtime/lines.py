@@ -121,10 +121,7 @@ class LineCodec:
 
     def _pins(self, pins: Sequence[PinLike]) -> tuple[Pin, ...]:
         made = [self._pin(*((pin, None) if isinstance(pin, str) else pin)) for pin in pins]
-        self._check_target(shortest_with(made))
-        taken = [pin.place + i for pin in made if pin.place is not None for i in range(len(pin.ids))]
-        if len(taken) != len(set(taken)):
-            raise UserError("two words are pinned to the same place; move one of them.")
+        self._check_target(shortest_with(made, self.target.special.mask))
         return tuple(made)
 
     def _pin(self, phrase: str, place: int | None) -> Pin:

@@ -27,10 +27,12 @@ from maskpredict.runtime.settings import resolve_settings
 from maskpredict.runtime.translation import Translation, joined
 from maskpredict.systems import build_system
 
+__all__ = ["BATCH_TOKENS", "Translation", "Translator"]
+
 ComputeType = Literal["float32", "bfloat16", "float16"]
 
 BATCH_TOKENS = {"cpu": 2_048, "cuda": 16_384}
-"""Default batch sizes: where larger ones no longer pay."""
+"""Default batch sizes in tokens, beyond which more hardly pays."""
 WINDOW = 4_096
 """Lines that `translate_stream` looks at together, to put those of similar length into one batch."""
 
@@ -124,51 +126,69 @@ class Translator:
         """What `translate`, `translate_stream` and `fill` do: lines, each with what is imposed on it."""
         resolved = resolve_settings(self.system, self.generation, settings)
         codec = self._codec(pretokenized)
-        budget = max_batch_size if max_batch_size is not None else BATCH_TOKENS.get(self.device.type, 2_048)
         n_best = resolved.num_hypotheses > 1
         remaining, first = iter(lines), 1
         while block := list(islice(remaining, window)):
             per_line = [codec.requests(line, number) for number, line in enumerate(block, first)]
-            found = iter(self._run([request for own in per_line for request in own], resolved, budget, batch_type))
+            requests = [request for own in per_line for request in own]
+            found = iter(self._run(requests, resolved, max_batch_size, batch_type))
             for own in per_line:
                 yield joined(
                     [codec.translation(next(found), collapse_repeats=collapse_repeats, n_best=n_best) for _ in own]
                 )
             first += len(block)
 
-    def score(
+    def score(self, sources: Sequence[str], targets: Sequence[str], **options: Any) -> list[Translation]:
+        """The targets with the scores that `translate` gives them under the same settings.
+
+        `options` are those of `score_stream`.
+        """
+        return list(self.score_stream(zip_equal(sources, targets), **options))
+
+    def score_stream(
         self,
-        sources: Sequence[str],
-        targets: Sequence[str],
+        pairs: Iterable[tuple[str, str]],
         *,
         pretokenized: bool = False,
         max_batch_size: int | None = None,
         batch_type: BatchType = "tokens",
+        window: int = WINDOW,
         **settings: Any,
-    ) -> list[Translation]:
-        """The targets with the scores that `translate` gives them under the same settings.
+    ) -> Iterator[Translation]:
+        """Score (source, target) pairs as they come.
 
-        With `pretokenized`, targets are all positions of a `Translation.tokens`, its end mark included.
+        With `pretokenized`, a target is all positions of a `Translation.tokens`, its end mark included.
         """
         resolved = resolve_settings(self.system, self.generation, settings)
         codec = self._codec(pretokenized)
-        budget = max_batch_size if max_batch_size is not None else BATCH_TOKENS.get(self.device.type, 2_048)
-        pairs = [codec.scored(*pair, number) for number, pair in enumerate(zip_equal(sources, targets), 1)]
-        requests = [request for request, _ in pairs]
-        found: dict[int, Hypothesis] = {}
-        for batch in batches(requests, resolved, budget, batch_type, slot=self.system.reserves_slot):
-            scored = self.system.score([requests[i] for i in batch], [pairs[i][1] for i in batch], resolved)
-            found.update(zip(batch, scored, strict=True))
-        return [codec.translation([found[i]], collapse_repeats=False, n_best=False) for i in range(len(requests))]
+        remaining, first = iter(pairs), 1
+        while block := list(islice(remaining, window)):
+            ready = [codec.scored(*pair, number) for number, pair in enumerate(block, first)]
+            requests, targets = [request for request, _ in ready], [target for _, target in ready]
+            found: dict[int, Hypothesis] = {}
+            for batch in self._batches(requests, resolved, max_batch_size, batch_type):
+                scored = self.system.score([requests[i] for i in batch], [targets[i] for i in batch], resolved)
+                found.update(zip(batch, scored, strict=True))
+            for index in range(len(block)):
+                yield codec.translation([found[index]], collapse_repeats=False, n_best=False)
+            first += len(block)
 
     def _run(
-        self, requests: list[Request], settings: Any, max_batch_size: int, batch_type: BatchType
+        self, requests: list[Request], settings: Any, max_batch_size: int | None, batch_type: BatchType
     ) -> list[list[Hypothesis]]:
         found: dict[int, list[Hypothesis]] = {}
-        for batch in batches(requests, settings, max_batch_size, batch_type, slot=self.system.reserves_slot):
+        for batch in self._batches(requests, settings, max_batch_size, batch_type):
             results = self.system.translate([requests[index] for index in batch], settings)
             found.update(zip(batch, results, strict=True))
         return [found[index] for index in range(len(requests))]
+
+    def _batches(
+        self, requests: list[Request], settings: Any, max_batch_size: int | None, batch_type: BatchType
+    ) -> Iterator[list[int]]:
+        tokens = BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
+        default = tokens if batch_type == "tokens" else tokens // 64
+        size = default if max_batch_size is None else max_batch_size
+        return batches(requests, settings, size, batch_type, slot=self.system.reserves_slot)
 
     def _codec(self, pretokenized: bool) -> LineCodec:
         positions = self.system.config.max_positions

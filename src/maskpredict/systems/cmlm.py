@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from maskpredict.decoding.candidates import candidate_lengths
-from maskpredict.decoding.drafts import pinned_draft, shortest_with, template_drafts
+from maskpredict.decoding.drafts import has_room, pinned_draft, shortest_with, template_drafts
 from maskpredict.decoding.hypothesis import Hypothesis, Pin, Request
 from maskpredict.decoding.mask_predict import Decoded, mask_predict
 from maskpredict.decoding.strategies import STRATEGIES, Iterations
@@ -54,6 +54,8 @@ class MaskPredictSettings:
             raise UserError(f'iterations is {self.iterations}; use 1 or more, or "N" for one per token.')
         if self.length_candidates < 1:
             raise UserError(f"length_candidates is {self.length_candidates}; use 1 or more.")
+        if self.num_hypotheses < 1:
+            raise UserError(f"num_hypotheses is {self.num_hypotheses}; use 1 or more.")
         if self.strategy not in STRATEGIES:
             raise UserError(f"there is no strategy '{self.strategy}'; choose one of {', '.join(STRATEGIES)}.")
         if self.threshold is not None and not 0 < self.threshold <= 1:
@@ -150,6 +152,11 @@ class CMLM(System):
             for sentence, (request, lengths) in enumerate(zip(requests, predicted, strict=True))
         ]
 
+    def _refuse_length(self, length: int) -> None:
+        longest = self.config.max_positions - 1
+        if not 1 <= length <= longest:
+            raise UserError(f"a target of {length} positions was asked for; this model has between 1 and {longest}.")
+
     def _request_drafts(
         self,
         request: Request,
@@ -160,11 +167,14 @@ class CMLM(System):
     ) -> list[list[int]]:
         mask, eos = self.special.mask, self.special.eos
         if request.template is not None:
-            return template_drafts(request.template, lengths, mask, eos)
+            drafts = template_drafts(request.template, lengths, mask, eos)
+            self._refuse_length(min(map(len, drafts)))
+            return [draft for draft in drafts if len(draft) < self.config.max_positions]
         if request.length is not None:
             lengths = [request.length]
         else:
-            lengths = list(dict.fromkeys(max(length, shortest_with(request.pins)) for length in lengths))
+            lengths = list(dict.fromkeys(max(length, shortest_with(request.pins, mask)) for length in lengths))
+        self._refuse_length(lengths[0])
         drafts = [pinned_draft(length, request.pins, mask) for length in lengths]
         floating = [pin for pin in request.pins if pin.place is None]
         return [self._place(draft, floating, sentence, encoded, settings) for draft in drafts] if floating else drafts
@@ -179,12 +189,14 @@ class CMLM(System):
     ) -> list[int]:
         """Write each phrase where the model, seeing the draft as it is, finds it likeliest; longest phrases first."""
         log_probs_TV = self._log_probs(draft, sentence, encoded, settings)
-        for pin in sorted(pins, key=lambda pin: -len(pin.ids)):
-            width = len(pin.ids)
+        ordered = sorted(pins, key=lambda pin: -len(pin.ids))
+        for number, pin in enumerate(ordered, 1):
+            width, later = len(pin.ids), [len(other.ids) for other in ordered[number:]]
             starts = [
                 start
                 for start in range(len(draft) - width)
                 if all(token == self.special.mask for token in draft[start : start + width])
+                and has_room([*draft[:start], *pin.ids, *draft[start + width :]], later, self.special.mask)
             ]
             if not starts:
                 raise UserError("the pinned words leave no room for each other; pin fewer or shorter ones.")
@@ -231,6 +243,8 @@ class CMLM(System):
     ) -> list[_Row]:
         tokens = pad(drafts, self.special.pad, self.device)
         free_BT = (tokens.ids == self.special.mask) & tokens.layout.valid
+        # An end mark in front of given words would cut them off.
+        before_given_BT = (tokens.layout.valid & ~free_BT).flip(1).cumsum(1).flip(1) > 0
         plan = STRATEGIES[settings.strategy]
         forced_BT = pad(given, self.special.pad, self.device).ids if given else None
         forced_log_probs_BT = torch.zeros(tokens.ids.shape, device=self.device)
@@ -240,6 +254,7 @@ class CMLM(System):
             # Only masked positions need the vocabulary, by far the largest matrix product.
             logits_MV = self.transformer.output(pad_rows(hidden_BTD[masked_BT]))[: masked_BT.sum()].float()
             logits_MV = self.suppress(logits_MV, settings.suppress_tokens)
+            logits_MV[before_given_BT[masked_BT], self.special.eos] = float("-inf")
             norm_M = logits_MV.logsumexp(-1)
             best = logits_MV.max(-1)
             if forced_BT is not None:

@@ -18,6 +18,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from maskpredict.errors import UserError
+from maskpredict.model.folder import WEIGHTS_FILE as MODEL_WEIGHTS_FILE
+from maskpredict.model.folder import is_model_folder
 from maskpredict.new_folder import new_folder
 from maskpredict.training.feed import Position
 
@@ -53,13 +55,13 @@ class RunState:
 def save_checkpoint(
     folder: Path, state: RunState, weights: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]
 ) -> None:
-    """Write a checkpoint to continue from, then remove older ones."""
+    """Write a checkpoint to continue from, then remove older ones and what a killed process left half written."""
     target = folder / f"update-{state.update:08d}"
     with new_folder(target, overwrite=True, marker=STATE_FILE) as partial:
         save_file(_plain(weights), partial / WEIGHTS_FILE)
         save_file(_plain(optimizer), partial / OPTIMIZER_FILE)
         (partial / STATE_FILE).write_text(json.dumps(asdict(state), indent=2))
-    for older in checkpoints(folder):
+    for older in folder.glob("update-*"):
         if older != target:
             shutil.rmtree(older)
 
@@ -79,10 +81,12 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 
 def keep_best(folder: Path, state: RunState, loss: float, weights: Mapping[str, Tensor], count: int) -> None:
     """Keep these weights if they are among the `count` with the lowest validation loss."""
-    kept = {path: best_loss(path) for path in checkpoints(folder)}
+    target = folder / f"update-{state.update:08d}"
+    # A run that was killed after this update, and continued from before it, meets its own earlier result here.
+    kept = {path: best_loss(path) for path in checkpoints(folder) if path != target}
     if count < 1 or (len(kept) >= count and loss >= max(kept.values())):
         return
-    with new_folder(folder / f"update-{state.update:08d}", overwrite=True, marker=STATE_FILE) as partial:
+    with new_folder(target, overwrite=True, marker=STATE_FILE) as partial:
         save_file(_plain(weights), partial / WEIGHTS_FILE)
         (partial / STATE_FILE).write_text(json.dumps({"update": state.update, "loss": loss}, indent=2))
     for path in sorted(kept, key=lambda path: kept[path])[count - 1 :]:
@@ -95,16 +99,20 @@ def best_loss(folder: Path) -> float:
 
 
 def average_weights(folders: list[Path]) -> dict[str, Tensor]:
-    """The mean of the weights of several checkpoints."""
+    """The mean of the weights of several checkpoints or model folders."""
     if not folders:
         raise UserError("there is no checkpoint to average; train longer or validate more often.")
     total: dict[str, Tensor] = {}
     for folder in folders:
-        for name, tensor in load_tensors(folder / WEIGHTS_FILE).items():
+        for name, tensor in load_tensors(_weights_file(folder)).items():
             if name in total and total[name].shape != tensor.shape:
                 raise UserError(f"{folder} holds a model of another size than {folders[0]}; average like with like.")
             total[name] = total[name] + tensor.double() if name in total else tensor.double()
     return {name: (tensor / len(folders)).float() for name, tensor in total.items()}
+
+
+def _weights_file(folder: Path) -> Path:
+    return folder / (MODEL_WEIGHTS_FILE if is_model_folder(folder) else WEIGHTS_FILE)
 
 
 def _plain(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -87,24 +87,27 @@ class Run:
         self.config, self.device, self.team = config, device, team
         self.dataset = Dataset(Path(config.data))
         self.folder = RunFolder(config)
-        if team.first:
-            self.folder.open(config)
-        team.wait()
         self.dtype = _dtype(config, device)
         self.system = _system(config, self.dataset).to(device).train()
         self.names = [name for name, _ in self.system.named_parameters()]
         scaler = torch.amp.GradScaler(device.type) if self.dtype == torch.float16 else None
         self.optimizer = Optimizer(self.system, config.optimizer, team, scaler)
-        self.state = self._continue()
         self.engine, self.feed = self._engine(scaler)
         self.validation = Validation(config, self.dataset, self.system, team)
+        # Only now, so that a mistake in the config leaves no folder behind.
+        if team.first:
+            self.folder.open(config)
+        team.wait()
+        self.state = self._continue()
         self.metrics = Metrics(self.folder.path, self.state.update) if team.first else None
-        self.speed, self.sums, self.stopped_early = Speed(), torch.zeros(0), False
+        self.speed, self.sums = Speed(), torch.zeros(0)
 
     @property
     def finished(self) -> bool:
         """True when nothing is left to do."""
-        return self._share() >= 1.0 or self.stopped_early
+        patience = self.config.validation.patience
+        out_of_patience = patience is not None and self.state.validations_since_best >= patience
+        return self._share() >= 1.0 or out_of_patience
 
     def _share(self) -> float:
         """How much of the run lies behind, 0 to 1, by updates or by time."""
@@ -191,8 +194,6 @@ class Run:
             best_loss=losses["loss"] if better else self.state.best_loss,
             validations_since_best=0 if better else self.state.validations_since_best + 1,
         )
-        patience = self.config.validation.patience
-        self.stopped_early = patience is not None and self.state.validations_since_best >= patience
         if self.metrics:
             keep_best(self.folder.best, self.state, losses["loss"], own_weights(self.system), self.config.keep_best)
             if self.config.validation.bleu_sentences:

@@ -10,7 +10,7 @@ from maskpredict.config import from_dict
 from maskpredict.corpus.batches import PaddedBatches
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.decoding.hypothesis import Request
-from maskpredict.model.batch import round_up
+from maskpredict.model.batch import padded_width
 from maskpredict.systems import System
 from maskpredict.training.config import TrainConfig
 from maskpredict.training.engine import mixed_precision, part_seed, sums_of
@@ -38,6 +38,7 @@ class Validation:
             seed=MASK_SEED,
         )
         self.plan = self.batches.plan(0)
+        self.settings = decoding_settings(system, config.validation.decoding)
 
     @torch.no_grad()
     def losses(self, dtype: torch.dtype) -> dict[str, float]:
@@ -67,15 +68,15 @@ class Validation:
 
         assert self.split.texts is not None
         count = min(self.config.validation.bleu_sentences, len(self.split))
-        settings = decoding_settings(self.system, self.config.validation.decoding)
         longest = self.config.batch.max_length
         self.system.eval()
         eos = self.system.special.eos
         sources = [(*self.split.source[i][: longest - 1].tolist(), eos) for i in range(count)]
         outputs = [""] * count
-        by_width = sorted(range(count), key=lambda i: round_up(len(sources[i])))
-        for group in _groups([round_up(len(sources[i])) for i in by_width], by_width):
-            found = self.system.translate([Request(sources[i]) for i in group], settings)
+        widths = [padded_width(len(source), slot=self.system.reserves_slot) for source in sources]
+        by_width = sorted(range(count), key=lambda i: widths[i])
+        for group in _groups([widths[i] for i in by_width], by_width):
+            found = self.system.translate([Request(sources[i]) for i in group], self.settings)
             for i, hypotheses in zip(group, found, strict=True):
                 ids = hypotheses[0].ids
                 outputs[i] = self.dataset.tokenizers.target.decode(ids[: ids.index(eos)] if eos in ids else ids)

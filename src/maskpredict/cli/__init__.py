@@ -1,0 +1,48 @@
+"""The command line: `maskpredict VERB`. Each verb is a thin function over the library function of the same name.
+
+Nothing heavy is imported here or at the top of a verb's file: `maskpredict --help` must not wait for PyTorch.
+"""
+
+from __future__ import annotations
+
+import typer
+
+import maskpredict
+from maskpredict.cli.average import average
+from maskpredict.cli.demo import demo
+from maskpredict.cli.distill import distill
+from maskpredict.cli.fill import fill
+from maskpredict.cli.inspect import inspect
+from maskpredict.cli.prepare import PairsCommand, prepare
+from maskpredict.cli.reporting import reported
+from maskpredict.cli.score import score
+from maskpredict.cli.train import train
+from maskpredict.cli.translate import translate
+
+app = typer.Typer(
+    help="Machine translation in a constant number of parallel steps.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command(cls=PairsCommand)(reported(prepare))
+for verb in (train, average, distill, translate, fill, score, inspect, demo):
+    app.command()(reported(verb))
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"maskpredict {maskpredict.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Say which it is."),
+) -> None:
+    """Machine translation in a constant number of parallel steps."""
+
+
+def main() -> None:
+    """Run the command line; the process's exit code says how it went."""
+    app(prog_name="maskpredict")

@@ -1,0 +1,22 @@
+"""`maskpredict average`: the mean of several checkpoints or models as a model folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def average(
+    sources: Annotated[
+        list[Path], typer.Argument(help="Run folder, folder of checkpoints, checkpoints or models.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Argument(help="Model folder to make.", show_default=False)],
+    overwrite: Annotated[bool, typer.Option(help="Replace an earlier model folder.")] = False,
+) -> None:
+    """Average the weights of checkpoints."""
+    from maskpredict.training.average import average as run
+
+    report = run(sources, out, overwrite=overwrite)
+    typer.echo(f"{report.out} is the mean of {', '.join(path.name for path in report.averaged)}.", err=True)

@@ -1,0 +1,20 @@
+"""`maskpredict distill`: a teacher's translations of the training sources become the new target side."""
+
+from __future__ import annotations
+
+import typer
+
+from maskpredict.cli.options import Config, Overrides, config_path
+
+
+def distill(config: Config, overrides: Overrides = None) -> None:
+    """Replace the training targets by a teacher's translations, or go on doing so."""
+    from maskpredict.config import load_config
+    from maskpredict.distill import DistillConfig
+    from maskpredict.distill import distill as run
+
+    report = run(load_config(DistillConfig, config_path(config), overrides or ()))
+    if report.counts is not None:
+        typer.echo(f"{report.counts.pairs:,} distilled pairs; the data folder is {report.out}.", err=True)
+    else:
+        typer.echo(f"{report.shards_done} of {report.shards} shards are done; the same command continues.", err=True)

@@ -1,0 +1,58 @@
+"""`maskpredict fill`: complete translations that have gaps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from maskpredict.cli import options
+from maskpredict.cli.options import Format
+from maskpredict.cli.streams import input_pairs, output, watched
+from maskpredict.errors import UserError
+
+if TYPE_CHECKING:
+    from maskpredict.runtime.translation import Translation
+
+_WINDOW = 256
+
+
+def fill(
+    model: options.Model,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Sources and templates as two files or one .tsv; standard input if left out."),
+    ] = None,
+    output_file: options.OutputFile = None,
+    format: Annotated[Format, typer.Option(help="What a line of output holds: text or jsonl.")] = Format.text,
+    iterations: options.Iterations = None,
+    length_candidates: options.LengthCandidates = None,
+    strategy: options.Strategy = None,
+    batch_tokens: options.BatchTokens = None,
+    device: options.Device = "auto",
+    threads: options.Threads = None,
+) -> None:
+    """Complete targets with gaps: ___ stands for some subwords, ___{3} for three.
+
+    A line of standard input is a source, a tab and a template, such as `Guten Morgen!` and `Good ___!`
+    """
+    if format is Format.trace:
+        raise UserError("fill has no trace format; use text or jsonl.")
+    settings = options.settings_from(iterations=iterations, length_candidates=length_candidates, strategy=strategy)
+    translator = options.open_translator(model, device, threads)
+    from maskpredict.runtime.lines import Line
+
+    filled = translator.translate_lines(
+        (Line(source, template=template) for source, template in input_pairs(files or ())),
+        max_batch_size=batch_tokens,
+        window=_WINDOW,
+        **settings,
+    )
+    with output(output_file) as out:
+        translation: Translation
+        for translation in watched(filled, "Filling"):
+            if format is Format.text:
+                out.write(translation.text)
+            else:
+                out.write_json(translation.to_dict())

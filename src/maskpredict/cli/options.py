@@ -1,0 +1,88 @@
+"""Options that several verbs share, and what the translating ones hand on to the Translator."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import maskpredict
+from maskpredict.errors import UserError
+
+if TYPE_CHECKING:
+    from maskpredict.runtime.translator import Translator
+
+_DECODING = "Decoding"
+_COMPUTING = "Computing"
+
+Config = Annotated[Path, typer.Argument(help="YAML file, or the name of a shipped recipe.", show_default=False)]
+Overrides = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Values that replace the file's.")]
+Model = Annotated[str, typer.Option("--model", "-m", help="Model folder, run folder, or name of a shipped model.")]
+OutputFile = Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of standard output.")]
+Pretokenized = Annotated[bool, typer.Option(help="Text is subwords between spaces, on the way in and out.")]
+
+Iterations = Annotated[
+    str | None, typer.Option(help="Decoder passes T, or N for one per target token.", rich_help_panel=_DECODING)
+]
+LengthCandidates = Annotated[
+    int | None, typer.Option(help="Target lengths to try side by side.", rich_help_panel=_DECODING)
+]
+Strategy = Annotated[
+    str | None,
+    typer.Option(help="mask_predict, one_shot, easy_first or left_to_right.", rich_help_panel=_DECODING),
+]
+StopWhenStable = Annotated[
+    bool | None, typer.Option(help="End when a pass changes nothing.", rich_help_panel=_DECODING)
+]
+Threshold = Annotated[
+    float | None, typer.Option(help="Do not mask tokens again that are surer than this.", rich_help_panel=_DECODING)
+]
+NumHypotheses = Annotated[int | None, typer.Option(help="Translations per line, in jsonl.", rich_help_panel=_DECODING)]
+BeamSize = Annotated[
+    int | None, typer.Option(help="Beams of an autoregressive model; 1 is greedy.", rich_help_panel=_DECODING)
+]
+LengthPenalty = Annotated[
+    float | None, typer.Option(help="Power of the length that beam scores are divided by.", rich_help_panel=_DECODING)
+]
+
+BatchTokens = Annotated[
+    int | None,
+    typer.Option(help="Padded tokens computed together; limits memory, not the result.", rich_help_panel=_COMPUTING),
+]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.", rich_help_panel=_COMPUTING)]
+Threads = Annotated[int | None, typer.Option(help="CPU threads.", rich_help_panel=_COMPUTING)]
+
+
+class Format(StrEnum):
+    """What a line of output holds."""
+
+    text = "text"
+    jsonl = "jsonl"
+    trace = "trace"
+
+
+def config_path(path: Path) -> Path:
+    """The file itself, or the shipped recipe of that name."""
+    recipes = Path(maskpredict.__file__).parent / "recipes"
+    shipped = recipes / f"{path.name.removesuffix('.yaml')}.yaml"
+    return shipped if not path.exists() and path.parent == Path() and shipped.exists() else path
+
+
+def settings_from(**given: Any) -> dict[str, Any]:
+    """The decoding settings that were given at all."""
+    settings = {name: value for name, value in given.items() if value is not None}
+    if "iterations" in settings and settings["iterations"] != "N":
+        try:
+            settings["iterations"] = int(settings["iterations"])
+        except ValueError:
+            raise UserError(f"--iterations is {settings['iterations']!r}; give a number, or N.") from None
+    return settings
+
+
+def open_translator(model: str, device: str, threads: int | None) -> Translator:
+    """Load a model."""
+    from maskpredict.runtime.translator import Translator
+
+    return Translator(model, device=device, intra_threads=threads)

@@ -1,0 +1,58 @@
+"""How a verb ends: 0 when all is well, 2 with one sentence for a user's mistake, quietly when told to stop.
+
+Anything else that escapes is a bug and gets its traceback.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import os
+import sys
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import typer
+
+from maskpredict.errors import UserError
+
+USER_ERROR, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def reported(verb: Callable[P, R]) -> Callable[P, R]:
+    """The verb, with its failures turned into a sentence on stderr and an exit code."""
+
+    @functools.wraps(verb)
+    def run(*arguments: P.args, **options: P.kwargs) -> R:
+        try:
+            result = verb(*arguments, **options)
+            sys.stdout.flush()  # a full disk or a closed pipe must be noticed here, not while Python shuts down
+            return result
+        except UserError as error:
+            raise _failed(str(error)) from None
+        except KeyboardInterrupt:
+            raise SystemExit(INTERRUPTED) from None
+        except BrokenPipeError:
+            _drop_output()
+            raise SystemExit(PIPE_CLOSED) from None
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            _drop_output()
+            raise _failed("there is no room left to write the output; free some disk space.") from None
+
+    return run
+
+
+def _failed(sentence: str) -> SystemExit:
+    typer.echo(f"error: {sentence}", err=True)
+    return SystemExit(USER_ERROR)
+
+
+def _drop_output() -> None:
+    """Send what is still buffered nowhere, or Python would complain about it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

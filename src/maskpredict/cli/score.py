@@ -1,0 +1,47 @@
+"""`maskpredict score`: how likely a model finds given translations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maskpredict.cli import options
+from maskpredict.cli.options import Format
+from maskpredict.cli.streams import input_pairs, output, watched
+from maskpredict.errors import UserError
+
+
+def score(
+    model: options.Model,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Sources and targets as two files or one .tsv; standard input if left out."),
+    ] = None,
+    output_file: options.OutputFile = None,
+    format: Annotated[Format, typer.Option(help="A score per line (text), or jsonl.")] = Format.text,
+    pretokenized: Annotated[
+        bool, typer.Option(help="Text is subwords between spaces; targets as `translate` gives them, with </s>.")
+    ] = False,
+    iterations: options.Iterations = None,
+    strategy: options.Strategy = None,
+    length_penalty: options.LengthPenalty = None,
+    batch_tokens: options.BatchTokens = None,
+    device: options.Device = "auto",
+    threads: options.Threads = None,
+) -> None:
+    """Score translations as `translate` scores its own."""
+    if format is Format.trace:
+        raise UserError("score has no trace format; use text or jsonl.")
+    settings = options.settings_from(iterations=iterations, strategy=strategy, length_penalty=length_penalty)
+    translator = options.open_translator(model, device, threads)
+    scored = translator.score_stream(
+        input_pairs(files or ()), pretokenized=pretokenized, max_batch_size=batch_tokens, **settings
+    )
+    with output(output_file) as out:
+        for translation in watched(scored, "Scoring"):
+            if format is Format.text:
+                out.write(str(translation.score))
+            else:
+                out.write_json(translation.to_dict())

@@ -1,0 +1,126 @@
+"""Lines in, lines out: what makes the translating verbs well-behaved Unix filters."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+from maskpredict.corpus.reading import STDIN, CorpusConfig, Pair, read_lines, read_pairs
+from maskpredict.errors import UserError
+from maskpredict.progress import Progress, Task
+
+SECONDS_UNTIL_PROGRESS = 3.0
+
+T = TypeVar("T")
+
+
+def input_lines(file: Path | None) -> Iterator[str]:
+    """The lines of a file, or of standard input."""
+    return read_lines(file or STDIN)
+
+
+def input_pairs(files: Sequence[Path]) -> Iterator[Pair]:
+    """Pairs from two aligned files, or from one of `source TAB target` lines, standard input if there is none."""
+    if len(files) > 2:
+        raise UserError(f"{len(files)} files are too many; give sources and targets, or one of tab-separated pairs.")
+    if len(files) == 2:
+        return read_pairs(CorpusConfig(source=files[0], target=files[1]))
+    return read_pairs(CorpusConfig(tsv=files[0] if files else STDIN))
+
+
+def is_typed(file: Path | None) -> bool:
+    """True when someone types the input and waits for each answer."""
+    return file in (None, STDIN) and sys.stdin.isatty()
+
+
+class Output:
+    """Where lines go; they are UTF-8 whatever the locale says."""
+
+    def __init__(self, stream: BinaryIO, *, at_once: bool) -> None:
+        self._stream, self._at_once = stream, at_once
+
+    def write(self, text: str) -> None:
+        """Write one line."""
+        self._stream.write(text.encode("utf-8") + b"\n")
+        if self._at_once:
+            self._stream.flush()
+
+    def write_json(self, record: Any) -> None:
+        """Write one JSON document as a line; what JSON has no number for becomes null."""
+        self.write(json.dumps(_finite(record), ensure_ascii=False, allow_nan=False))
+
+
+@contextmanager
+def output(path: Path | None, *, at_once: bool = False) -> Iterator[Output]:
+    """Standard output, or a file that appears whole at the end or not at all; `at_once` writes line by line."""
+    if path is None:
+        yield Output(sys.stdout.buffer, at_once=at_once)
+        sys.stdout.buffer.flush()
+    elif path.exists() and not path.is_file():  # a device or pipe: there is nothing to put in place
+        with _open(path) as stream:
+            yield Output(stream, at_once=at_once)
+    else:
+        partial = path.with_name(f"{path.name}.partial-{os.getpid()}")
+        try:
+            with _open(partial) as stream:
+                yield Output(stream, at_once=at_once)
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def watched(items: Iterable[T], description: str) -> Iterator[T]:
+    """The items, with their number on stderr once it takes long and someone is looking."""
+    started, task = time.monotonic(), None
+    with ExitStack() as stack:
+        for done, item in enumerate(items, 1):
+            yield item
+            if task is not None:
+                task.advance()
+            elif time.monotonic() - started > SECONDS_UNTIL_PROGRESS and _someone_looks():
+                task = _begun(stack, description, done)
+
+
+def _begun(stack: ExitStack, description: str, done: int) -> Task:
+    task = stack.enter_context(Progress()).task(description)
+    task.advance(done)
+    return task
+
+
+def _someone_looks() -> bool:
+    # With the output in the same terminal, its lines are progress enough.
+    return sys.stderr.isatty() and not sys.stdout.isatty()
+
+
+@contextlib.contextmanager
+def _open(path: Path) -> Iterator[BinaryIO]:
+    try:
+        stream = path.open("wb")
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}.") from error
+    try:
+        yield stream
+        stream.flush()
+    finally:
+        # Closing flushes again; on a full disk that fails a second time and would hide the first failure.
+        with contextlib.suppress(OSError):
+            stream.close()
+
+
+def _finite(value: Any) -> Any:
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return {key: _finite(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_finite(item) for item in value]
+    return value

@@ -1,0 +1,129 @@
+"""`maskpredict translate`: a Unix filter, one line out for each line in."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maskpredict.cli import options
+from maskpredict.cli.options import Format
+from maskpredict.cli.streams import Output, input_lines, is_typed, output, watched
+from maskpredict.errors import UserError
+
+if TYPE_CHECKING:
+    from maskpredict.runtime.lines import Line, PinLike
+    from maskpredict.runtime.translation import Translation
+
+_WINDOW = 2_048
+_PLACED = re.compile(r"(.+)@(\d+)")
+
+
+def translate(
+    model: options.Model,
+    file: Annotated[Path | None, typer.Argument(help="Lines to translate; standard input if left out.")] = None,
+    output_file: options.OutputFile = None,
+    format: Annotated[Format, typer.Option(help="What a line of output holds.")] = Format.text,
+    play: Annotated[bool, typer.Option("--play", help="Show the passes in the terminal instead.")] = False,
+    pin: Annotated[
+        list[str] | None,
+        typer.Option(help="Phrase every translation must have; PHRASE@3 puts it at position 3; repeatable."),
+    ] = None,
+    reference: Annotated[Path | None, typer.Option(help="Reference translations, for --gold-length.")] = None,
+    gold_length: Annotated[bool, typer.Option("--gold-length", help="Decode at the reference's length.")] = False,
+    pretokenized: options.Pretokenized = False,
+    collapse_repeats: Annotated[
+        bool, typer.Option("--collapse-repeats", help="Drop a subword that equals its left neighbour.")
+    ] = False,
+    iterations: options.Iterations = None,
+    length_candidates: options.LengthCandidates = None,
+    strategy: options.Strategy = None,
+    stop_when_stable: options.StopWhenStable = None,
+    threshold: options.Threshold = None,
+    num_hypotheses: options.NumHypotheses = None,
+    beam_size: options.BeamSize = None,
+    length_penalty: options.LengthPenalty = None,
+    batch_tokens: options.BatchTokens = None,
+    device: options.Device = "auto",
+    threads: options.Threads = None,
+) -> None:
+    """Translate lines of text."""
+    if gold_length != (reference is not None):
+        raise UserError("--gold-length and --reference go together; give both or neither.")
+    settings = options.settings_from(
+        iterations=iterations,
+        length_candidates=length_candidates,
+        strategy=strategy,
+        stop_when_stable=stop_when_stable,
+        threshold=threshold,
+        num_hypotheses=num_hypotheses,
+        beam_size=beam_size,
+        length_penalty=length_penalty,
+        trace=True if play or format is Format.trace else None,
+    )
+    typed = is_typed(file)
+    translator = options.open_translator(model, device, threads)
+    lines, sources = itertools.tee(_lines(file, reference, tuple(_pin(text) for text in pin or ())))
+    translations = translator.translate_lines(
+        lines,
+        pretokenized=pretokenized,
+        collapse_repeats=collapse_repeats,
+        max_batch_size=batch_tokens,
+        window=1 if typed or play else _WINDOW,
+        **settings,
+    )
+    with output(output_file, at_once=typed) as out:
+        for line, translation in zip(sources, watched(translations, "Translating"), strict=True):
+            if play:
+                _play(line.source, translation)
+            else:
+                _write(out, format, line.source, translation)
+
+
+def _lines(file: Path | None, reference: Path | None, pins: tuple[PinLike, ...]) -> Iterator[Line]:
+    from maskpredict.runtime.lines import Line
+
+    if reference is None:
+        yield from (Line(source, pins) for source in input_lines(file))
+        return
+    for source, target in itertools.zip_longest(input_lines(file), input_lines(reference)):
+        if source is None or target is None:
+            raise UserError(f"{reference} does not have as many lines as the input; references are line by line.")
+        yield Line(source, pins, target)
+
+
+def _pin(text: str) -> PinLike:
+    placed = _PLACED.fullmatch(text)
+    return (placed[1], int(placed[2])) if placed else text
+
+
+def _write(out: Output, format: Format, source: str, translation: Translation) -> None:
+    if format is Format.text:
+        out.write(translation.text)
+    elif format is Format.jsonl:
+        out.write_json(translation.to_dict())
+    else:
+        out.write_json({"source": source, **_traced(translation)})
+
+
+def _traced(translation: Translation) -> dict[str, Any]:
+    record: dict[str, Any] = {"text": translation.text, "score": translation.score, "trace": None}
+    if translation.trace is not None:
+        record["trace"] = translation.trace.to_dict()
+    if translation.parts:
+        record["parts"] = [_traced(part) for part in translation.parts]
+    return record
+
+
+def _play(source: str, translation: Translation) -> None:
+    from rich.console import Console
+
+    from maskpredict.player import play
+
+    for part in translation.parts or (translation,):
+        if part.trace is not None:
+            play(part.trace, source, Console())

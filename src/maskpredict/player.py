@@ -1,0 +1,130 @@
+"""Mask-predict in the terminal: one line per pass, as in Figure 1 of the paper.
+
+Each line shows the target after a pass. Colour says how sure the model is of a word, from orange (unsure) over grey to
+blue (sure), a scale that colour-blind people can read; unsure words are underlined too. Words in brackets are the ones
+that the next pass masks and predicts anew. The first line is the fully masked target.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+
+from maskpredict.decoding.trace import Pass, Trace
+
+SECONDS_A_PASS = 0.6
+UNSURE = 0.5
+"""Words with a lower probability are underlined."""
+
+_WORD_START = "▁"
+_CONTINUES = "@@"
+_END_MARK = "</s>"
+_SCALE = ["#d55e00", "#e69f00", "#999999", "#56b4e9", "#0072b2"]
+
+
+@dataclass(frozen=True)
+class Signs:
+    """Characters for what is no text."""
+
+    mask: str
+    end: str
+    opening: str
+    closing: str
+
+
+_PRETTY = Signs(mask="▁▁▁", end="·", opening="[", closing="]")
+_ASCII = Signs(mask="___", end=".", opening="[", closing="]")
+
+
+def play(trace: Trace, source: str, console: Console | None = None, delay: float = SECONDS_A_PASS) -> None:
+    """Show how a translation came about; pass by pass in a terminal, all at once elsewhere."""
+    console = console or Console()
+    passes = trace.passes
+    console.print(Text.assemble(("source  ", "bold"), _encodable(source, console)), soft_wrap=True)
+    if passes:
+        console.print(Text.assemble(_label(0), render_start(passes[0], signs_for(console))), soft_wrap=True)
+    for number, step in enumerate(passes, 1):
+        if console.is_terminal:
+            time.sleep(delay)
+        following = passes[number] if number < len(passes) else None
+        line = render_pass(step, following, signs_for(console))
+        console.print(Text.assemble(_label(number), _encodable_text(line, console)), soft_wrap=True)
+    console.print()
+
+
+def render_start(first: Pass, signs: Signs = _PRETTY) -> Text:
+    """The target before the first pass: masks, and whatever was pinned."""
+    places = zip(first.masked, first.tokens, strict=True)
+    words = [signs.mask if masked else _spelled(token) for masked, token in places]
+    return Text(" ".join(words), style="dim", no_wrap=True)
+
+
+def render_pass(step: Pass, following: Pass | None = None, signs: Signs = _PRETTY) -> Text:
+    """The target after a pass; brackets mark what the `following` pass will mask again, if there is one."""
+    masked_next = following.masked if following else [False] * len(step.ids)
+    text = Text(no_wrap=True)
+    for place, token in enumerate(step.tokens):
+        if _begins_word(step.tokens, place) and len(text):
+            text.append(" ")
+        style = confidence_style(step.probabilities[place])
+        if token == _END_MARK:
+            style += Style(dim=True)
+        shown = signs.end if token == _END_MARK else _spelled(token)
+        if masked_next[place]:
+            style += Style(bold=True)
+            shown = f"{signs.opening}{shown}{signs.closing}"
+        text.append(shown, style)
+    return text
+
+
+def confidence_style(probability: float) -> Style:
+    """Colour and underlining for a word of this probability."""
+    place = min(int(probability * len(_SCALE)), len(_SCALE) - 1)
+    return Style(color=_SCALE[place], underline=probability < UNSURE)
+
+
+def signs_for(console: Console) -> Signs:
+    """Plain characters where the console's encoding has no others."""
+    return _PRETTY if _can_write(_PRETTY.mask + _PRETTY.end, console) else _ASCII
+
+
+def _begins_word(tokens: Sequence[str], place: int) -> bool:
+    """Whether a space stands before a subword, in SentencePiece's spelling or in that of BPE with @@."""
+    if tokens[place] == _END_MARK:
+        return True
+    if any(token.startswith(_WORD_START) for token in tokens):
+        return tokens[place].startswith(_WORD_START)
+    return place == 0 or not tokens[place - 1].endswith(_CONTINUES)
+
+
+def _spelled(token: str) -> str:
+    return token.removeprefix(_WORD_START).removesuffix(_CONTINUES)
+
+
+def _label(number: int) -> tuple[str, str]:
+    return f"{f't = {number}':<8}", "bold"
+
+
+def _can_write(text: str, console: Console) -> bool:
+    try:
+        text.encode(console.encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _encodable(text: str, console: Console) -> str:
+    """The text with what the console cannot write replaced by question marks."""
+    if _can_write(text, console):
+        return text
+    return text.encode(console.encoding, errors="replace").decode(console.encoding)
+
+
+def _encodable_text(text: Text, console: Console) -> Text:
+    plain = _encodable(text.plain, console)  # one character for one, so the styles keep their places
+    return Text(plain, spans=text.spans, no_wrap=True)

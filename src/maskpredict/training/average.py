@@ -1,0 +1,82 @@
+"""`average`: the mean of several checkpoints or models, which is usually better than each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from maskpredict.config import load_config
+from maskpredict.corpus.dataset import Dataset
+from maskpredict.errors import UserError
+from maskpredict.model.config import preset
+from maskpredict.model.folder import ModelFolder, is_model_folder
+from maskpredict.training.checkpoint import STATE_FILE, average_weights, checkpoints
+from maskpredict.training.config import TrainConfig
+from maskpredict.training.run_folder import CONFIG_FILE, RunFolder
+
+
+@dataclass(frozen=True)
+class AverageReport:
+    """What was averaged into which model folder."""
+
+    out: Path
+    averaged: tuple[Path, ...]
+
+
+def average(sources: Sequence[Path], out: Path, *, overwrite: bool = False) -> AverageReport:
+    """Write a model folder with the mean of the sources' weights.
+
+    A source is a run folder (its best checkpoints), a folder of checkpoints, a single checkpoint or a model folder.
+    """
+    folders = [folder for source in sources for folder in _folders(source)]
+    models = [_without_weights(folder) for folder in folders]
+    for folder, model in zip(folders, models, strict=True):
+        if _kind(model) != _kind(models[0]):
+            raise UserError(f"{folder} holds another kind of model than {folders[0]}; average like with like.")
+    weights = average_weights(folders)
+    replace(models[0], weights=weights).write(out, overwrite=overwrite)
+    return AverageReport(out, tuple(folders))
+
+
+def _folders(source: Path) -> list[Path]:
+    """The checkpoints or the model that a path given by the user stands for."""
+    if is_model_folder(source) or (source / STATE_FILE).is_file():
+        return [source]
+    best = RunFolder(_run_config(source)).best if (source / CONFIG_FILE).is_file() else source
+    found = checkpoints(best)
+    if not found:
+        raise UserError(f"{source} has no checkpoints to average; name a run, checkpoints or model folders.")
+    return found
+
+
+def _without_weights(folder: Path) -> ModelFolder:
+    """All of a model but its weights; a checkpoint has only those, its run knows the rest."""
+    if is_model_folder(folder):
+        # The card speaks of the scores of that one model.
+        return replace(ModelFolder.read(folder), weights={}, card="")
+    run = folder.resolve().parent.parent
+    if not (run / CONFIG_FILE).is_file():
+        raise UserError(f"the checkpoint {folder} does not lie in its run folder; put it back into it.")
+    config = _run_config(run)
+    dataset = Dataset(Path(config.data))
+    special = dataset.tokenizers.target.special
+    return ModelFolder(
+        config.system,
+        preset(config.preset, config.model),
+        dataset.languages,
+        dataset.tokenizers,
+        {},
+        {"suppress_tokens": [special.pad, special.bos, special.mask]},
+    )
+
+
+def _run_config(run: Path) -> TrainConfig:
+    return replace(load_config(TrainConfig, run / CONFIG_FILE), run=str(run))  # it may have been moved
+
+
+def _kind(model: ModelFolder) -> tuple[object, ...]:
+    """What models must have in common for the mean of their weights to mean anything."""
+    sides = (model.tokenizers.source, model.tokenizers.target)
+    vocabularies = [side.pieces(range(side.vocab_size)) for side in sides]
+    return model.system, replace(model.config, dropout=0.0), model.languages, vocabularies

@@ -1,0 +1,52 @@
+"""Systems by name, and from model folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from maskpredict.corpus.dataset import Languages
+from maskpredict.errors import UserError
+from maskpredict.model.config import ModelConfig
+from maskpredict.model.folder import ModelFolder, own_weights
+from maskpredict.systems import SYSTEMS, System, build_system, find_system, vocabulary_of
+from maskpredict.tokenizer import Tokenizers
+
+SHAPE = ModelConfig(width=16, hidden=32, heads=2, encoder_layers=1, decoder_layers=1, max_positions=32)
+
+
+@pytest.mark.parametrize("name", ["cmlm", "autoregressive"])
+def test_a_system_comes_back_from_its_folder_with_its_weights(
+    toy_tokenizers: Tokenizers, tmp_path: Path, name: str
+) -> None:
+    system = find_system(name)(SHAPE, vocabulary_of(toy_tokenizers))
+    ModelFolder(name, SHAPE, Languages("xx", "yy"), toy_tokenizers, own_weights(system)).write(tmp_path / "model")
+    back = build_system(ModelFolder.read(tmp_path / "model"))
+    assert type(back) is SYSTEMS[name]
+    assert not back.training
+    for one, other in zip(system.parameters(), back.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_an_unknown_system_is_refused(toy_tokenizers: Tokenizers) -> None:
+    with pytest.raises(UserError, match="no system 'cmml'; choose one of cmlm"):
+        find_system("cmml")
+
+
+def test_weights_of_another_system_are_refused(toy_tokenizers: Tokenizers) -> None:
+    system = find_system("autoregressive")(SHAPE, vocabulary_of(toy_tokenizers))
+    folder = ModelFolder("autoregressive", SHAPE, Languages("xx", "yy"), toy_tokenizers, own_weights(system))
+    with pytest.raises(UserError, match=r"missing length\.table\.weight"):
+        build_system(replace(folder, system="cmlm"))
+
+
+def test_suppressed_logits_are_impossible_and_the_rest_untouched(make_system: Callable[..., System]) -> None:
+    logits = torch.randn(3, 20)
+    suppressed = make_system("cmlm").suppress(logits, (1, 4))
+    assert (suppressed[:, [1, 4]] == -torch.inf).all()
+    rest = [token for token in range(20) if token not in (1, 4)]
+    assert torch.equal(suppressed[:, rest], logits[:, rest])

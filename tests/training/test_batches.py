@@ -1,0 +1,164 @@
+"""Which pairs go into which batch, and what the batches look like."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from maskpredict.corpus.batches import Batches, PackedBatches, PaddedBatches, epoch_order
+from maskpredict.corpus.dataset import CorpusPart, ParallelIds
+from maskpredict.corpus.ids import IdsFile, IdsWriter
+from maskpredict.errors import UserError
+from maskpredict.tokenizer import SpecialIds
+
+SPECIAL = SpecialIds()
+
+
+def make_split(folder: Path, pairs: list[tuple[int, int]], weights: dict[int, float] | None = None) -> ParallelIds:
+    """Pairs of these source and target lengths; `weights` names the first pair of each corpus."""
+    chance = random.Random(1)
+    for side in (0, 1):
+        with IdsWriter(folder / f"train.{side}", vocab_size=100) as writer:
+            for pair in pairs:
+                writer.append([chance.randrange(5, 100) for _ in range(pair[side])])
+    firsts = sorted(weights or {0: 1.0})
+    corpora = [
+        CorpusPart(f"part{first}", first, after - first, (weights or {0: 1.0})[first])
+        for first, after in zip(firsts, [*firsts[1:], len(pairs)], strict=True)
+    ]
+    return ParallelIds(IdsFile(folder / "train.0"), IdsFile(folder / "train.1"), corpora, None)
+
+
+def similar_lengths(count: int, seed: int = 2) -> list[tuple[int, int]]:
+    chance = random.Random(seed)
+    lengths = [chance.randint(2, 38) for _ in range(count)]
+    return [(n, max(1, n + chance.randint(-3, 3))) for n in lengths]
+
+
+@pytest.fixture
+def split(tmp_path: Path) -> ParallelIds:
+    return make_split(tmp_path, similar_lengths(3000))
+
+
+def padded(split: ParallelIds, tokens: int = 1024, max_length: int = 48, slot: bool = False, seed: int = 1) -> Batches:
+    return PaddedBatches(split, SPECIAL, tokens=tokens, max_length=max_length, slot=slot, seed=seed)
+
+
+def packed(split: ParallelIds, tokens: int = 4096, max_length: int = 48, slot: bool = False, seed: int = 1) -> Batches:
+    return PackedBatches(split, SPECIAL, tokens=tokens, max_length=max_length, slot=slot, seed=seed)
+
+
+def test_an_epoch_of_padded_batches_covers_every_pair_once(split: ParallelIds) -> None:
+    for epoch in (0, 1):
+        pairs = np.concatenate(padded(split).plan(epoch))
+        assert sorted(pairs.tolist()) == list(range(3000))
+
+
+def test_an_epoch_of_packed_batches_covers_every_pair_and_completes_its_last_batch_from_the_beginning(
+    split: ParallelIds,
+) -> None:
+    for epoch in (0, 1):
+        pairs = np.concatenate(packed(split).plan(epoch)).tolist()
+        assert sorted(pairs[:3000]) == list(range(3000))
+        assert pairs[3000:] == pairs[: len(pairs) - 3000]
+
+
+@pytest.mark.parametrize("kind", [padded, packed])
+def test_the_plan_is_a_function_of_seed_and_epoch(split: ParallelIds, kind: type[Batches]) -> None:
+    def plan(seed: int, epoch: int) -> list[list[int]]:
+        return [pairs.tolist() for pairs in kind(split, seed=seed).plan(epoch)]  # type: ignore[call-arg]
+
+    assert plan(1, 0) == plan(1, 0)
+    assert plan(1, 0) != plan(1, 1)
+    assert plan(1, 0) != plan(2, 0)
+
+
+def test_a_weight_repeats_a_corpus_and_its_fraction_a_part_of_it(tmp_path: Path) -> None:
+    split = make_split(tmp_path, [(3, 3)] * 100, {0: 1.0, 40: 2.5, 60: 0.25, 80: 0.0})
+    counts = Counter(epoch_order(split, seed=1, epoch=0).tolist())
+    assert [counts[i] for i in range(40)] == [1] * 40
+    assert Counter(counts[i] for i in range(40, 60)) == {2: 10, 3: 10}
+    assert sum(counts[i] for i in range(60, 80)) == 5
+    assert not any(counts[i] for i in range(80, 100))
+    other_epoch = Counter(epoch_order(split, seed=1, epoch=1).tolist())
+    assert {i for i in range(40, 60) if counts[i] == 3} != {i for i in range(40, 60) if other_epoch[i] == 3}
+
+
+@pytest.mark.parametrize("kind", [padded, packed])
+@pytest.mark.parametrize("max_length", [20, 24])
+def test_pairs_with_a_side_longer_than_max_length_are_left_out(
+    split: ParallelIds, kind: type[Batches], max_length: int
+) -> None:
+    used = set(np.concatenate(kind(split, max_length=max_length).plan(0)).tolist())  # type: ignore[call-arg]
+    longer = np.maximum(split.source.lengths, split.target.lengths) + 1  # the end mark counts
+    assert used == {i for i in range(3000) if longer[i] <= max_length}
+
+
+def test_padded_batches_keep_to_their_budget_and_have_few_widths(split: ParallelIds) -> None:
+    batches = padded(split, tokens=1024)
+    widths = set()
+    for pairs in batches.plan(0):
+        arrays = batches.arrays(pairs)
+        assert arrays.target.ids.size <= 1024
+        assert arrays.source.ids.shape == arrays.target.ids.shape
+        widths.add(arrays.target.ids.shape[1])
+    assert widths <= {8, 16, 24, 32, 40, 48}
+
+
+@pytest.mark.parametrize("slot", [False, True])
+def test_padded_rows_hold_the_sentences_with_their_end_marks(split: ParallelIds, slot: bool) -> None:
+    batches = padded(split, slot=slot)
+    pairs = batches.plan(0)[0]
+    arrays = batches.arrays(pairs)
+    assert arrays.real_rows == len(pairs)
+    for row, pair in enumerate(pairs):
+        for side, ids_file, front in ((arrays.source, split.source, [0] * slot), (arrays.target, split.target, [])):
+            expected = [*front, *ids_file[pair].tolist(), SPECIAL.eos]
+            assert side.lengths[row] == len(expected)
+            assert side.ids[row].tolist() == expected + [SPECIAL.pad] * (side.ids.shape[1] - len(expected))
+
+
+@pytest.mark.parametrize("slot", [False, True])
+def test_packed_batches_have_one_shape_and_hold_the_sentences_end_to_end(split: ParallelIds, slot: bool) -> None:
+    batches = packed(split, slot=slot)
+    shapes = set()
+    for pairs in batches.plan(0):
+        arrays = batches.arrays(pairs)
+        shapes.add((arrays.source.ids.shape, arrays.target.ids.shape, arrays.source.lengths.shape))
+        for side, ids_file, front in ((arrays.source, split.source, [0] * slot), (arrays.target, split.target, [])):
+            expected = [token for i in pairs for token in [*front, *ids_file[i].tolist(), SPECIAL.eos]]
+            assert side.ids[: len(expected)].tolist() == expected
+            assert not side.ids[len(expected) :].any()
+            assert side.lengths.sum() == len(side.ids)
+            assert side.lengths[arrays.real_rows :].max() <= 48 + slot
+    assert len(shapes) == 1
+
+
+def test_less_than_two_percent_of_packed_batches_is_filling(tmp_path: Path) -> None:
+    split = make_split(tmp_path, similar_lengths(20_000))
+    batches = packed(split, tokens=16_384)
+    filling = size = 0
+    for pairs in batches.plan(0):
+        arrays = batches.arrays(pairs)
+        size += len(arrays.source.ids) + len(arrays.target.ids)
+        filling += int((arrays.source.ids == SPECIAL.pad).sum() + (arrays.target.ids == SPECIAL.pad).sum())
+    assert filling / size < 0.02
+
+
+def test_a_corpus_smaller_than_one_packed_batch_still_fills_it(tmp_path: Path) -> None:
+    split = make_split(tmp_path, similar_lengths(20))
+    plan = packed(split, tokens=2048).plan(0)
+    assert len(plan) == 1
+    assert set(plan[0].tolist()) == set(range(20))
+
+
+def test_data_and_batches_that_do_not_fit_each_other_are_refused(split: ParallelIds, tmp_path: Path) -> None:
+    for kind in (padded, packed):
+        with pytest.raises(UserError, match="no training pair is at most 2 subwords long; raise max_length"):
+            kind(split, max_length=2)
+    with pytest.raises(UserError, match="does not fit a packed batch of 32"):
+        packed(split, tokens=32)

@@ -1,0 +1,95 @@
+"""Checkpoints: the newest to continue from, the best to average."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from maskpredict.errors import UserError
+from maskpredict.training.checkpoint import (
+    RunState,
+    average_weights,
+    best_loss,
+    checkpoints,
+    keep_best,
+    load_tensors,
+    save_checkpoint,
+)
+from maskpredict.training.feed import Position
+
+
+def weights(value: float) -> dict[str, torch.Tensor]:
+    return {"a": torch.full((2, 3), value), "b": torch.full((4,), -value)}
+
+
+def keep(folder: Path, losses: dict[int, float], count: int = 2) -> list[int]:
+    """Updates that are kept after validations with these losses."""
+    for update, loss in losses.items():
+        keep_best(folder, RunState(update=update), loss, weights(update), count)
+    return [int(path.name.removeprefix("update-")) for path in checkpoints(folder)]
+
+
+def test_a_checkpoint_comes_back_as_it_was_saved(tmp_path: Path) -> None:
+    state = RunState(12, Position(3, 4), 5.5, 1.25, 2)
+    save_checkpoint(tmp_path, state, weights(1.5), {"exp_avg.a": torch.ones(2, 3)})
+    (saved,) = checkpoints(tmp_path)
+    assert RunState.read(saved) == state
+    assert torch.equal(load_tensors(saved / "weights.safetensors")["a"], torch.full((2, 3), 1.5))
+    assert torch.equal(load_tensors(saved / "optimizer.safetensors")["exp_avg.a"], torch.ones(2, 3))
+
+
+def test_only_the_newest_checkpoint_is_kept_and_leftovers_of_a_killed_process_are_removed(tmp_path: Path) -> None:
+    left = tmp_path / "update-00000002.partial-123"
+    left.mkdir()
+    (left / "state.json").write_text("{}")
+    assert checkpoints(tmp_path) == []
+    for update in (3, 12, 20):
+        save_checkpoint(tmp_path, RunState(update=update), weights(1), {})
+    assert [path.name for path in tmp_path.iterdir()] == ["update-00000020"]
+
+
+def test_the_k_best_are_kept(tmp_path: Path) -> None:
+    assert keep(tmp_path, {10: 3.0, 20: 2.0, 30: 2.5, 40: 4.0, 50: 1.0}) == [20, 50]
+    assert [best_loss(path) for path in checkpoints(tmp_path)] == [2.0, 1.0]
+
+
+def test_of_equal_losses_the_earlier_one_stays(tmp_path: Path) -> None:
+    assert keep(tmp_path, {10: 2.0, 20: 2.0, 30: 2.0}) == [10, 20]
+
+
+def test_keeping_none_keeps_none(tmp_path: Path) -> None:
+    assert keep(tmp_path, {10: 2.0}, count=0) == []
+
+
+def test_validations_that_a_continued_run_repeats_change_nothing(tmp_path: Path) -> None:
+    losses = {10: 0.5, 20: 0.4, 30: 0.3}
+    assert keep(tmp_path, losses) == [20, 30]
+    assert keep(tmp_path, losses) == [20, 30]  # killed after 30, continued from before 10
+    assert keep(tmp_path, {30: 0.3}) == [20, 30]
+
+
+def test_averaging_takes_the_mean_of_each_weight(tmp_path: Path) -> None:
+    keep(tmp_path, {1: 0.5, 2: 0.4, 6: 0.3}, count=3)
+    averaged = average_weights(checkpoints(tmp_path))
+    torch.testing.assert_close(averaged, weights(3.0))
+
+
+def test_averaging_nothing_or_unlike_things_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no checkpoint to average"):
+        average_weights([])
+    keep_best(tmp_path / "one", RunState(update=1), 1.0, weights(1), 1)
+    keep_best(tmp_path / "two", RunState(update=1), 1.0, {"a": torch.ones(7)}, 1)
+    folders = checkpoints(tmp_path / "one") + checkpoints(tmp_path / "two")
+    with pytest.raises(UserError, match="average like with like"):
+        average_weights(folders)
+
+
+@pytest.mark.parametrize("name", ["state.json", "weights.safetensors"])
+def test_a_damaged_checkpoint_is_named(tmp_path: Path, name: str) -> None:
+    save_checkpoint(tmp_path, RunState(update=1), weights(1), {})
+    (saved,) = checkpoints(tmp_path)
+    (saved / name).write_bytes(b"{")
+    with pytest.raises(UserError, match="is damaged"):
+        RunState.read(saved) if name == "state.json" else load_tensors(saved / name)

@@ -1,0 +1,230 @@
+"""Whole runs: what they leave behind, when they end, and what they refuse."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from maskpredict.config import load_config
+from maskpredict.decoding.hypothesis import Request
+from maskpredict.errors import UserError
+from maskpredict.model.folder import ModelFolder
+from maskpredict.systems import build_system
+from maskpredict.training.checkpoint import average_weights, best_loss, checkpoints
+from maskpredict.training.config import OptimizerConfig, TrainConfig
+from maskpredict.training.loop import train
+
+MakeConfig = Callable[..., TrainConfig]
+ReadMetrics = Callable[[Path | str], list[dict[str, Any]]]
+
+
+@pytest.mark.parametrize("system", ["cmlm", "autoregressive"])
+def test_a_run_lowers_the_loss_and_leaves_a_model_that_translates(
+    make_config: MakeConfig, read_metrics: ReadMetrics, system: str
+) -> None:
+    config = make_config(system=system, steps=40, validation={"every": 20})
+    result = train(config, quiet=True)
+    assert (result.finished, result.updates) == (True, 40)
+    losses = [record["loss"] for record in read_metrics(config.run) if record["kind"] == "valid"]
+    assert losses[1] < losses[0]
+    assert result.model is not None
+    translator = build_system(ModelFolder.read(result.model))
+    settings = translator.settings_type(suppress_tokens=(0, 1, 4))
+    assert translator.translate([Request((7, 8, 2))], settings)[0][0].ids
+
+
+def test_a_run_folder_holds_config_metrics_checkpoint_best_and_model(make_config: MakeConfig) -> None:
+    config = make_config(validation={"every": 2})
+    train(config, quiet=True)
+    run = Path(config.run)
+    expected = {"config.yaml", "metrics.jsonl", "tensorboard", "checkpoints", "best-2", "model"}
+    assert {path.name for path in run.iterdir()} == expected
+    assert load_config(TrainConfig, run / "config.yaml") == config
+    assert [path.name for path in checkpoints(run / "checkpoints")] == ["update-00000010"]
+
+
+def test_every_update_is_recorded_with_its_rate_and_the_parts_of_its_loss(
+    make_config: MakeConfig, read_metrics: ReadMetrics
+) -> None:
+    config = make_config()
+    train(config, quiet=True)
+    records = [record for record in read_metrics(config.run) if record["kind"] == "train"]
+    assert [record["update"] for record in records] == list(range(1, 11))
+    assert [record["rate"] for record in records[:5]] == pytest.approx(
+        [7.5e-4, 1.5e-3, 2.25e-3, 3e-3, 3e-3 * (4 / 5) ** 0.5]
+    )
+    assert all(record["loss"] > 0 and record["word"] > 0 and record["length"] > 0 for record in records)
+
+
+def test_the_finished_model_is_the_mean_of_the_best_and_never_produces_PAD_BOS_or_MASK(
+    make_config: MakeConfig, read_metrics: ReadMetrics
+) -> None:
+    config = make_config(validation={"every": 2})
+    model = train(config, quiet=True).model
+    assert model is not None
+    best = checkpoints(Path(config.run) / "best-2")
+    losses = sorted(record["loss"] for record in read_metrics(config.run) if record["kind"] == "valid")
+    assert sorted(best_loss(path) for path in best) == pytest.approx(losses[:2])
+    contents = ModelFolder.read(model)
+    torch.testing.assert_close(dict(contents.weights), average_weights(best))
+    assert contents.generation["suppress_tokens"] == [0, 1, 4]
+
+
+def test_validation_uses_fixed_masks_so_that_checkpoints_compare(
+    make_config: MakeConfig, read_metrics: ReadMetrics
+) -> None:
+    # With a rate of next to nothing the weights stay as they are: only other masks could change the loss.
+    still = OptimizerConfig(rate=1e-12, warmup=1, weight_decay=0.0)
+    config = replace(make_config(validation={"every": 1}, steps=4), optimizer=still)
+    train(config, quiet=True)
+    losses = [record["loss"] for record in read_metrics(config.run) if record["kind"] == "valid"]
+    assert losses == pytest.approx([losses[0]] * 4, abs=1e-6)
+    trained = [record["loss"] for record in read_metrics(config.run) if record["kind"] == "train"]
+    assert max(trained) - min(trained) > 1e-3
+
+
+def test_validation_does_not_disturb_training(make_config: MakeConfig, read_metrics: ReadMetrics) -> None:
+    losses = []
+    for run, every in (("often", 1), ("seldom", 10)):
+        config = make_config(run, validation={"every": every})
+        train(config, quiet=True)
+        losses.append([record for record in read_metrics(config.run) if record["kind"] == "train"])
+    assert losses[0] == losses[1]
+
+
+def test_without_a_number_validation_comes_at_the_end_of_each_epoch_and_of_the_run(
+    make_config: MakeConfig, read_metrics: ReadMetrics
+) -> None:
+    config = make_config(validation={}, steps=60, keep_best=1)
+    train(config, quiet=True)
+    records = read_metrics(config.run)
+    ends = [r["update"] for r, after in pairwise(records) if after["kind"] == "valid"]
+    firsts = [r["update"] for r in records if r["kind"] == "train" and r["epoch"] > 0]
+    assert ends[0] == firsts[0]  # `epoch` is that of the next update
+    assert ends[-1] == 60
+
+
+def test_bleu_is_recorded_when_sentences_are_asked_for(make_config: MakeConfig, read_metrics: ReadMetrics) -> None:
+    decoding = {"iterations": 2, "length_candidates": 1}
+    config = make_config(validation={"every": 10, "bleu_sentences": 12, "decoding": decoding})
+    train(config, quiet=True)
+    (valid,) = [record for record in read_metrics(config.run) if record["kind"] == "valid"]
+    assert 0.0 <= valid["bleu"] <= 100.0
+
+
+def test_a_run_stops_when_validation_no_longer_improves_and_stays_stopped(
+    make_config: MakeConfig, read_metrics: ReadMetrics
+) -> None:
+    wild = OptimizerConfig(rate=0.5, warmup=1)  # gets worse at once
+    config = replace(make_config(validation={"every": 1, "patience": 2}, steps=50), optimizer=wild)
+    result = train(config, quiet=True)
+    assert result.finished
+    assert result.updates < 50
+    losses = [record["loss"] for record in read_metrics(config.run) if record["kind"] == "valid"]
+    assert len(losses) - 1 - losses.index(min(losses)) == 2
+    again = train(config, quiet=True)
+    assert (again.finished, again.updates) == (True, result.updates)
+
+
+def test_a_run_ends_when_its_time_is_over(make_config: MakeConfig) -> None:
+    result = train(make_config(steps=100_000, seconds=1.0), quiet=True)
+    assert result.finished
+    assert 0 < result.updates < 100_000
+
+
+def test_a_run_can_start_from_a_models_weights(make_config: MakeConfig, read_metrics: ReadMetrics) -> None:
+    first = make_config("first", steps=30)
+    model = train(first, quiet=True).model
+    still = OptimizerConfig(rate=1e-12, warmup=1, weight_decay=0.0)
+    second = replace(make_config("second", steps=1, start_from=str(model)), optimizer=still)
+    continued = train(second, quiet=True).model
+    assert model is not None
+    assert continued is not None
+    torch.testing.assert_close(ModelFolder.read(continued).weights, ModelFolder.read(model).weights)
+
+
+def test_training_is_the_same_every_time_and_differs_with_the_seed(
+    make_config: MakeConfig, read_metrics: ReadMetrics
+) -> None:
+    records = []
+    for run, seed in (("one", 1), ("two", 1), ("three", 2)):
+        config = make_config(run, seed=seed)
+        train(config, quiet=True)
+        records.append(read_metrics(config.run))
+    assert records[0] == records[1]
+    assert records[0] != records[2]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"system": "cmml"}, "no system 'cmml'"),
+        ({"preset": "huge"}, "no model preset 'huge'"),
+        ({"model": {"widht": 3}}, "did you mean 'width'"),
+        ({"validation": {"decoding": {"iteratons": 3}}}, "did you mean 'iterations'"),
+        ({"batch": {"tokens": 64, "part_tokens": 64, "max_length": 128}}, "must be below model.max_positions"),
+        ({"batch": {"tokens": 64, "part_tokens": 64, "max_length": 1}}, "raise max_length"),
+        ({"engine": "captured"}, "engine=captured needs a GPU"),
+        ({"start_from": "nowhere"}, "no model folder nowhere"),
+        ({"data": "nowhere"}, "not a data folder"),
+    ],
+    ids=str,
+)
+def test_a_mistake_is_named_and_leaves_no_run_folder(
+    make_config: MakeConfig, changes: dict[str, Any], sentence: str
+) -> None:
+    config = make_config(**changes)
+    with pytest.raises(UserError, match=sentence):
+        train(config, quiet=True)
+    assert not Path(config.run).exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"stesp": 3}, "did you mean 'steps'"),
+        ({"steps": 0}, "steps is 0"),
+        ({"batch": {"tokens": 8, "part_tokens": 9}}, "is larger than batch.tokens"),
+        ({"optimizer": {"schedule": "cosine"}}, "must be one of inverse_sqrt, linear"),
+    ],
+    ids=str,
+)
+def test_an_impossible_config_is_refused(make_config: MakeConfig, changes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        make_config(**changes)
+
+
+def test_a_folder_that_holds_another_run_is_refused_and_left_as_it_is(make_config: MakeConfig) -> None:
+    config = make_config(steps=2)
+    train(config, quiet=True)
+    before = (Path(config.run) / "config.yaml").read_text()
+    for changes in ({"seed": 2}, {"model": {**config.model, "dropout": 0.2}}, {"label_smoothing": 0.0}):
+        (name,) = changes
+        with pytest.raises(UserError, match=f"holds a run with {name}="):
+            train(make_config(**{"steps": 2, **changes}), quiet=True)
+    assert (Path(config.run) / "config.yaml").read_text() == before
+
+
+def test_a_folder_with_something_else_in_it_is_refused(make_config: MakeConfig) -> None:
+    config = make_config()
+    Path(config.run).mkdir()
+    (Path(config.run) / "letter.txt").write_text("Dear all,")
+    with pytest.raises(UserError, match="is not empty and holds no run"):
+        train(config, quiet=True)
+    assert [path.name for path in Path(config.run).iterdir()] == ["letter.txt"]
+
+
+def test_data_without_a_validation_split_is_refused(make_config: MakeConfig, tmp_path: Path) -> None:
+    config = make_config()
+    shutil.copytree(config.data, tmp_path / "data")
+    description = (tmp_path / "data" / "dataset.json").read_text()
+    (tmp_path / "data" / "dataset.json").write_text(description.replace('"valid": {', '"other": {'))
+    with pytest.raises(UserError, match="no split 'valid'"):
+        train(replace(config, data=str(tmp_path / "data")), quiet=True)

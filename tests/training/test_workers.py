@@ -1,0 +1,74 @@
+"""Two processes under torchrun learn what one learns."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from maskpredict.config import dump_config
+from maskpredict.model.folder import ModelFolder
+from maskpredict.training.config import TrainConfig
+from maskpredict.training.loop import train
+from maskpredict.training.parallel import Workers, own_device, workers
+
+MakeConfig = Callable[..., TrainConfig]
+ReadMetrics = Callable[[Path | str], list[dict[str, Any]]]
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from maskpredict.config import load_config
+from maskpredict.training.config import TrainConfig
+from maskpredict.training.loop import train
+stop_after = 1e-9 if sys.argv[2] == "interrupted" else None
+train(load_config(TrainConfig, Path(sys.argv[1])), stop_after=stop_after, quiet=True)
+"""
+
+
+def torchrun(config: TrainConfig, folder: Path, how: str) -> None:
+    """Train with two processes on this machine."""
+    (folder / "train.yaml").write_text(dump_config(config))
+    (folder / "program.py").write_text(PROGRAM)
+    arguments = ["--nproc_per_node=2", "--rdzv_backend=c10d", "--rdzv_endpoint=localhost:0"]
+    command = [sys.executable, "-m", "torch.distributed.run", *arguments]
+    done = subprocess.run(
+        [*command, str(folder / "program.py"), str(folder / "train.yaml"), how],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("system", ["cmlm", "autoregressive"])
+def test_two_workers_have_the_losses_and_the_weights_of_one(
+    make_config: MakeConfig, read_metrics: ReadMetrics, tmp_path: Path, system: str
+) -> None:
+    alone, shared = (make_config(run, system=system, steps=6, validation={"every": 3}) for run in ("alone", "shared"))
+    train(alone, quiet=True)
+    torchrun(shared, tmp_path, "interrupted")  # after one update, so that going on is tested too
+    assert len(read_metrics(shared.run)) == 1
+    torchrun(shared, tmp_path, "to the end")
+    for one, two in zip(read_metrics(alone.run), read_metrics(shared.run), strict=True):
+        assert two == pytest.approx(one, abs=1e-5)
+    one_model, two_model = (ModelFolder.read(Path(config.run) / "model").weights for config in (alone, shared))
+    for name, weight in one_model.items():
+        torch.testing.assert_close(two_model[name], weight, rtol=1e-3, atol=1e-4)
+
+
+def test_a_process_that_torchrun_did_not_start_works_alone() -> None:
+    with workers(torch.device("cpu")) as team:
+        assert team == Workers(rank=0, size=1)
+        tensor = torch.ones(3)
+        team.sum([tensor])
+        assert tensor.tolist() == [1.0, 1.0, 1.0]
+        assert team.largest(2.5, torch.device("cpu")) == 2.5
+    assert own_device("cpu") == torch.device("cpu")
