@@ -47,8 +47,8 @@ def toy_translation(sentence: str) -> str:
 
 @pytest.fixture(scope="session")
 def sentences() -> list[str]:
-    """Unseen sentences of `xx`, of many lengths."""
-    return toy_sentences(60, seed=100_000, longest=16)
+    """Unseen sentences of `xx`: the first 40 of up to three words, the others of up to sixteen."""
+    return toy_sentences(40, seed=7, longest=3) + toy_sentences(40, seed=100_000, longest=16)
 
 
 @pytest.fixture(scope="session")

@@ -289,31 +289,31 @@ def test_a_full_disk_gets_one_sentence(cmlm_folder: Path, to_stdout: bool) -> No
     assert done.stderr.decode() == "error: there is no room left to write the output; free some disk space.\n"
 
 
-def test_an_interrupt_ends_it_quietly(cmlm_folder: Path) -> None:
+def test_an_interrupt_ends_it_quietly(cmlm_folder: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
     process = subprocess.Popen(
-        [*COMMAND, "translate", "-m", cmlm_folder],
-        stdin=subprocess.PIPE,
+        [*COMMAND, "translate", "-m", cmlm_folder, pipe],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=ENVIRONMENT,
     )
-    assert process.stdin is not None
-    process.stdin.write(b"luri.\n")
-    process.stdin.flush()
-    _wait_until_reading(process.pid)
+    writing = _opened_by_its_reader(pipe, process)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate()
+    output, errors = process.communicate()
+    os.close(writing)
     assert process.returncode == 130
-    assert errors == b""
+    assert output == errors == b""
 
 
-def _wait_until_reading(pid: int) -> None:
-    """Until the model is loaded and the process waits for more input."""
-    for _ in range(600):
-        mapped = Path(f"/proc/{pid}/maps").read_text()
-        if "libtorch" in mapped and Path(f"/proc/{pid}/wchan").read_text() in ("pipe_read", "anon_pipe_read"):
-            return
-        time.sleep(0.1)
+def _opened_by_its_reader(pipe: Path, process: subprocess.Popen[bytes]) -> int:
+    """The writing end, as soon as the process has loaded its model and asks for input."""
+    while process.poll() is None:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody reads yet
+            time.sleep(0.05)
+    raise AssertionError("the process ended before it read anything")
 
 
 def test_starting_up_does_not_load_torch() -> None:

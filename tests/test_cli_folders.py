@@ -167,22 +167,27 @@ def test_a_missing_configuration_gets_one_sentence(tmp_path: Path) -> None:
     assert "cannot read the configuration" in result.stderr
 
 
-def test_prepare_train_average_inspect_and_translate_follow_each_other(corpus: Path) -> None:
+def test_the_verbs_lead_from_raw_text_to_a_translation(corpus: Path) -> None:
+    def succeeds(*arguments: object) -> Result:
+        result = run(*arguments)
+        assert result.exit_code == 0, result.output
+        return result
+
     prepared(corpus, "--valid", corpus / "b.tsv")
     (corpus / "train.yaml").write_text(
-        f"data: {corpus / 'data'}\nrun: {corpus / 'run'}\npreset: tiny\n"
+        f"data: {corpus / 'data'}\nrun: {corpus / 'teacher'}\npreset: tiny\n"
         "model: {width: 16, hidden: 16, heads: 2, encoder_layers: 1, decoder_layers: 1}\n"
         "steps: 4\nbatch: {tokens: 400, part_tokens: 400}\nvalidation: {every: 2}\n"
     )
-    trained = run("train", corpus / "train.yaml", "device=cpu")
-    assert trained.exit_code == 0, trained.output
-    inspected = run("inspect", corpus / "run")
-    assert inspected.exit_code == 0, inspected.output
-    assert "finished" in inspected.stdout
-    averaged = run("average", corpus / "run", corpus / "mean")
-    assert averaged.exit_code == 0, averaged.output
-    translated = run("translate", "--model", corpus / "mean", "--iterations", "1")
-    assert translated.exit_code == 0
+    (corpus / "distill.yaml").write_text(
+        f"data: {corpus / 'data'}\nteacher: {corpus / 'teacher'}\nout: {corpus / 'distilled'}\nbeam_size: 2\n"
+    )
+    succeeds("train", corpus / "train.yaml", "device=cpu", "system=autoregressive")
+    succeeds("distill", corpus / "distill.yaml", "device=cpu")
+    succeeds("train", corpus / "train.yaml", "device=cpu", f"data={corpus / 'distilled'}", f"run={corpus / 'student'}")
+    assert "finished" in succeeds("inspect", corpus / "student").stdout
+    succeeds("average", corpus / "student", corpus / "mean")
+    translated = succeeds("translate", "--model", corpus / "mean", "--iterations", "1")
     assert translated.stdout.count("\n") == 1
 
 

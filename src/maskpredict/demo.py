@@ -29,7 +29,7 @@ from maskpredict.training.loop import train
 
 DEFAULT_FOLDER = Path(".maskpredict-demo")
 RECIPES = Path(maskpredict.__file__).parent / "recipes"
-PLAYED_WORDS = (7, 9, 11, 13, 15)
+PLAYED_WORDS = (5, 7, 8, 9, 11)
 """Source words of the sentences that are played: long enough for the passes to differ, short enough for a line."""
 
 

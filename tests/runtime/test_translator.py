@@ -55,7 +55,7 @@ def test_results_do_not_depend_on_batch_order_or_threads(
     batch_size: int,
     thread_count: int,
 ) -> None:
-    sentences = sentences if thread_count == 1 else sentences[::4]
+    sentences = sentences[:60]
     together = translator.translate(sentences)
     threads(thread_count)
     order = random.Random(batch_size).sample(range(len(sentences)), len(sentences))
@@ -290,7 +290,7 @@ def test_a_run_folder_stands_for_its_model(cmlm_folder: Path, cmlm: Translator, 
     assert Translator(tmp_path).translate(["luri."]) == cmlm.translate(["luri."])
 
 
-def _fast(translator: Translator) -> dict[str, int]:
+def _fast(translator: Translator) -> dict[str, Any]:
     if translator.system.name == "cmlm":
         return {"iterations": 1, "length_candidates": 1}
     return {"beam_size": 1}

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from maskpredict.decoding.hypothesis import Gap, Pin, Request
+from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.errors import UserError
 from maskpredict.systems import CMLM, System
-from maskpredict.systems.cmlm import MaskPredictSettings
 
 SETTINGS = MaskPredictSettings(iterations=4, length_candidates=3, suppress_tokens=(0, 1, 4))
 Sources = list[tuple[int, ...]]

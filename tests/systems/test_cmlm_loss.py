@@ -12,7 +12,7 @@ from torch import Tensor
 from maskpredict.model.batch import Batch, Tokens, pad
 from maskpredict.model.layout import Layout, Packed, Padded
 from maskpredict.systems import CMLM, System
-from maskpredict.systems.cmlm import masked_places, sample_masks
+from maskpredict.systems.masking import masked_places, sample_masks
 
 CPU = torch.device("cpu")
 SOURCES = [[5, 6, 7, 2], [8, 9, 10, 11, 12, 2], [13, 2]]

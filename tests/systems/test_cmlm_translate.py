@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from maskpredict.decoding.hypothesis import Hypothesis, Request
+from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.errors import UserError
 from maskpredict.model.batch import pad
 from maskpredict.model.layout import Layout
 from maskpredict.systems import CMLM, System
-from maskpredict.systems.cmlm import MaskPredictSettings
 
 CPU = torch.device("cpu")
 SUPPRESSED = (0, 1, 4)

@@ -15,7 +15,7 @@ Every sentence has three translations of one length, and the human translator of
 Each is right as a whole and no mixture is. The likeliest word at a position is often no word of the likeliest sentence:
 the particle is likeliest in front (60 %), although the likeliest sentence ends with it. So a model that picks all words
 at once fails, and says some words twice; one that sees part of its own words can follow them; and a teacher that
-searches for the likeliest whole sentence always says the plain one.
+searches for the likeliest whole sentence mostly says the plain one.
 """
 
 from __future__ import annotations

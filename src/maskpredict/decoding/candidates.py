@@ -1,8 +1,14 @@
-"""Which target lengths to try (section 3.3 of the paper)."""
+"""Which target lengths to try, and which of the finished candidates to keep (section 3.3 of the paper)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from torch import Tensor
+
+from maskpredict.decoding.hypothesis import Hypothesis
+from maskpredict.decoding.settings import MaskPredictSettings
+from maskpredict.decoding.trace import CandidateTrace, Pass, Trace
 
 SHORTEST = 2
 """A token and the end mark."""
@@ -17,3 +23,34 @@ def candidate_lengths(log_probs_BL: Tensor, count: int, longest: int) -> list[li
     order_BL = log_probs_BL.sort(dim=1, descending=True, stable=True).indices[:, :count]
     moved = order_BL.clamp(SHORTEST, longest).tolist()
     return [list(dict.fromkeys(row)) for row in moved]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """One draft after its last pass."""
+
+    ids: list[int]
+    log_probs: list[float]
+    score: float
+    """Mean log-probability of the positions that were not given."""
+    passes: int
+    history: list[Pass]
+    """Every pass, where a trace was asked for."""
+
+
+def ranked(rows: list[Finished], settings: MaskPredictSettings) -> list[Hypothesis]:
+    """A sentence's candidates as hypotheses, best first, the earlier candidate on a tie."""
+    order = sorted(range(len(rows)), key=lambda index: -rows[index].score)
+    lengths = tuple(len(row.ids) for row in rows)
+    candidates = [CandidateTrace(len(row.ids), row.score, row.history) for row in rows] if settings.trace else []
+    return [
+        Hypothesis(
+            rows[index].ids,
+            rows[index].log_probs,
+            rows[index].score,
+            rows[index].passes,
+            lengths,
+            Trace(candidates, index) if settings.trace else None,
+        )
+        for index in order[: settings.num_hypotheses]
+    ]

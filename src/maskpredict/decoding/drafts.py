@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations, groupby, pairwise
 
+from torch import Tensor
+
 from maskpredict.decoding.hypothesis import Gap, Pin
 from maskpredict.errors import UserError
 
@@ -52,6 +54,27 @@ def has_room(draft: Sequence[int], widths: Sequence[int], mask: int) -> bool:
             return False
         runs[runs.index(tightest)] -= width
     return True
+
+
+def place_phrases(
+    draft: Sequence[int], phrases: Sequence[tuple[int, ...]], log_probs_TV: Tensor, mask: int
+) -> list[int]:
+    """Write each phrase where `log_probs_TV` (of the draft as it is) make it likeliest; the longest phrases first."""
+    placed = list(draft)
+    ordered = sorted(phrases, key=lambda phrase: -len(phrase))
+    for number, phrase in enumerate(ordered, 1):
+        later = [len(other) for other in ordered[number:]]
+        with_phrase = {
+            start: [*placed[:start], *phrase, *placed[start + len(phrase) :]]
+            for start in range(len(placed) - len(phrase))
+            if all(token == mask for token in placed[start : start + len(phrase)])
+        }
+        starts = [start for start, filled in with_phrase.items() if has_room(filled, later, mask)]
+        if not starts:
+            raise UserError("the pinned words leave no room for each other; pin fewer or shorter ones.")
+        fit = {start: sum(float(log_probs_TV[start + i, t]) for i, t in enumerate(phrase)) for start in starts}
+        placed = with_phrase[max(starts, key=lambda start: fit[start])]
+    return placed
 
 
 def template_drafts(

@@ -101,8 +101,12 @@ class Packed:
     @classmethod
     def of(cls, starts: Tensor, real_rows: Tensor, tokens: int, max_length: int) -> Packed:
         """The layout of `tokens` tokens whose rows begin at `starts`; only the first `real_rows` are sentences."""
-        index = torch.arange(tokens, device=starts.device, dtype=torch.int32)
-        rows = torch.searchsorted(starts[1:], index, right=True).clamp_(max=len(starts) - 2)
+        # Counting the starts up to each token gives its row. (torch.searchsorted says the same more directly, but its
+        # compiled GPU version in PyTorch 2.11 is suspected of misreading slices.)
+        begins = torch.zeros(tokens + 1, dtype=torch.long, device=starts.device)
+        begins.scatter_add_(0, starts[1:-1].long(), torch.ones_like(starts[1:-1], dtype=torch.long))
+        rows = begins[:tokens].cumsum(0)
+        index = torch.arange(tokens, device=starts.device)
         valid_rows = torch.arange(len(starts) - 1, device=starts.device) < real_rows
         return cls(starts, max_length, rows, (index - starts[rows]).long(), valid_rows[rows], valid_rows)
 

@@ -11,7 +11,7 @@ written [..., D] may be [B, T, D] or packed [N, D]; `layout.py` says which.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -232,3 +232,10 @@ def initialise(module: nn.Module) -> None:
         nn.init.normal_(module.weight, std=0.02)
     if isinstance(module, nn.Linear) and module.bias is not None:
         nn.init.zeros_(module.bias)
+
+
+def suppress(logits: Tensor, tokens: Sequence[int]) -> Tensor:
+    """Logits [..., V] with some tokens made impossible."""
+    if not tokens:
+        return logits
+    return logits.index_fill(-1, torch.tensor(tokens, device=logits.device), float("-inf"))

@@ -14,7 +14,7 @@ from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens, pad, round_up
 from maskpredict.model.layout import Padded
-from maskpredict.model.transformer import Memory, Past
+from maskpredict.model.transformer import Memory, Past, suppress
 from maskpredict.systems.base import Loss, System
 
 
@@ -105,9 +105,7 @@ class Autoregressive(System):
         """Log-probabilities of the given targets, normalised as beam search does."""
         source = pad([request.source for request in requests], self.special.pad, self.device)
         target = pad(targets, self.special.pad, self.device)
-        logits_BTV = self.suppress(
-            self.transformer.output(self._hidden(source, target)).float(), settings.suppress_tokens
-        )
+        logits_BTV = suppress(self.transformer.output(self._hidden(source, target)).float(), settings.suppress_tokens)
         chosen_BT = logits_BTV.log_softmax(-1).gather(-1, target.ids[..., None])[..., 0]
         rows = [chosen[: len(ids)].tolist() for chosen, ids in zip(chosen_BT, targets, strict=True)]
         return [
@@ -143,7 +141,7 @@ class _Incremental:
             past.values[:, :time] = past.values[origin_R, :time]
         hidden_RD = transformer.decode_step(last_R, time, self.past, self.memory, self.source)
         logits_RV = transformer.output(hidden_RD).float()
-        return self.system.suppress(logits_RV, self.settings.suppress_tokens).log_softmax(-1)
+        return suppress(logits_RV, self.settings.suppress_tokens).log_softmax(-1)
 
     def _grow(self, rows: int, width: int) -> None:
         larger = self.system.transformer.new_past(rows, width)

@@ -83,9 +83,3 @@ class System(nn.Module, ABC):
         uniform_M = norm_M - logits_MV.mean(-1)
         smooth_M = (1 - self.label_smoothing) * plain_M + self.label_smoothing * uniform_M
         return (smooth_M * counted_M).sum(), (plain_M.detach() * counted_M).sum()
-
-    def suppress(self, logits: Tensor, suppressed: Sequence[int]) -> Tensor:
-        """Logits [..., V] with some tokens made impossible."""
-        if not suppressed:
-            return logits
-        return logits.index_fill(-1, torch.tensor(suppressed, device=logits.device), float("-inf"))

@@ -1,0 +1,44 @@
+"""How a CMLM translates: every knob of mask-predict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from maskpredict.decoding.strategies import STRATEGIES, Iterations
+from maskpredict.errors import UserError
+
+
+@dataclass(frozen=True)
+class MaskPredictSettings:
+    """How a CMLM translates."""
+
+    iterations: Iterations = 10
+    """Decoder passes T; "N" takes as many as the target has tokens."""
+    length_candidates: int = 5
+    """Target lengths tried side by side; the most confident result is kept."""
+    strategy: str = "mask_predict"
+    """Order in which the target is filled in: mask_predict, one_shot, easy_first or left_to_right."""
+    stop_when_stable: bool = False
+    """End a sentence's passes as soon as one of them changes nothing."""
+    threshold: float | None = None
+    """Do not mask tokens again whose probability is at least this; a sentence without others is finished."""
+    num_hypotheses: int = 1
+    """How many of the length candidates to return, best first."""
+    suppress_tokens: tuple[int, ...] = ()
+    """Ids that are never produced."""
+    trace: bool = False
+    """Record every pass."""
+
+    def __post_init__(self) -> None:
+        if self.iterations != "N" and self.iterations < 1:
+            raise UserError(f'iterations is {self.iterations}; use 1 or more, or "N" for one per token.')
+        if self.length_candidates < 1:
+            raise UserError(f"length_candidates is {self.length_candidates}; use 1 or more.")
+        if self.num_hypotheses < 1:
+            raise UserError(f"num_hypotheses is {self.num_hypotheses}; use 1 or more.")
+        if self.strategy not in STRATEGIES:
+            raise UserError(f"there is no strategy '{self.strategy}'; choose one of {', '.join(STRATEGIES)}.")
+        if self.threshold is not None and not 0 < self.threshold <= 1:
+            raise UserError(f"threshold is {self.threshold}; it is a probability above 0 and at most 1.")
+        if (self.threshold is not None or self.stop_when_stable) and self.strategy != "mask_predict":
+            raise UserError(f"early exit (threshold, stop_when_stable) is for mask_predict, not for {self.strategy}.")

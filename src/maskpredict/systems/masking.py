@@ -1,0 +1,44 @@
+"""Which target tokens a CMLM is trained to predict (section 2.2 of the paper)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from maskpredict.model.batch import round_up
+from maskpredict.model.layout import Layout, Padded
+
+
+def sample_masks(layout: Layout) -> Tensor:
+    """For each sentence n ~ Uniform{1..N}, then a uniform subset of n of its N tokens; True where masked."""
+    lengths_B = torch.where(layout.valid_rows, layout.lengths_B, 0)
+    count_B = (torch.rand(lengths_B.shape, device=lengths_B.device) * lengths_B).long() + 1
+    rows, valid = layout.rows.flatten(), layout.valid.flatten()
+    # Sorting by row + random number shuffles every sentence in place; float64 keeps the fraction exact enough.
+    shuffle = rows + torch.rand(rows.shape, device=rows.device, dtype=torch.float64)
+    order = shuffle.masked_fill(~valid, float("inf")).argsort()
+    first_B = lengths_B.cumsum(0) - lengths_B
+    rank = torch.empty_like(order)
+    rank[order] = torch.arange(len(order), device=order.device) - first_B[rows[order]]
+    return ((rank < count_B[rows]) & valid).view(layout.valid.shape)
+
+
+def masked_places(masked: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
+    """Flat indices of the masked tokens, and 1.0 for each that counts.
+
+    Padded batches give exactly the masked places. Packed ones need a fixed number: half of the tokens are masked on
+    average, and with a margin of a few standard deviations none is left out in practice.
+    """
+    flat = masked.flatten()
+    if isinstance(layout, Padded):
+        index = flat.nonzero()[:, 0]
+        return index, torch.ones(len(index), device=flat.device)
+    return _first_masked(flat, budget=round_up((len(flat) + len(layout.lengths_B)) // 2 + len(flat) // 32, 128))
+
+
+def _first_masked(flat: Tensor, budget: int) -> tuple[Tensor, Tensor]:
+    place = (flat.cumsum(0) - 1).masked_fill(~flat, budget).clamp(max=budget)
+    index = torch.zeros(budget + 1, dtype=torch.long, device=flat.device)
+    index.scatter_(0, place, torch.arange(len(flat), device=flat.device))
+    counted = torch.arange(budget, device=flat.device) < flat.sum()
+    return index[:budget], counted.float()
