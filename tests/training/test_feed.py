@@ -68,11 +68,6 @@ def test_workers_share_out_the_parts_of_an_update_without_overlap(batches: Padde
         assert [len(update.parts) for update in own] == [2, 2]
 
 
-def test_every_worker_gets_the_same_number_of_parts(batches: PaddedBatches) -> None:
-    shares = [take(Feed(batches, parts=3, rank=rank, workers=2), Position(), 1)[0] for rank in (0, 1)]
-    assert [[part.number for part in update.parts] for update in shares] == [[0, 2], [1, 3]]
-
-
 def test_a_mistake_while_making_batches_reaches_the_one_who_waits_for_them() -> None:
     class Broken:
         def plan(self, epoch: int) -> list[np.ndarray]:

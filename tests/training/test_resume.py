@@ -18,7 +18,7 @@ import torch
 from maskpredict.config import dump_config
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder
-from maskpredict.training.checkpoint import RunState, checkpoints
+from maskpredict.training.checkpoint import OPTIMIZER_FILE, RunState, checkpoints, load_tensors
 from maskpredict.training.config import TrainConfig
 from maskpredict.training.loop import train
 
@@ -154,3 +154,15 @@ def test_a_damaged_checkpoint_is_named(make_config: MakeConfig) -> None:
     (saved / "weights.safetensors").write_bytes(b"nothing")
     with pytest.raises(UserError, match=r"weights\.safetensors is damaged"):
         train(config, quiet=True)
+
+
+def test_a_float16_run_remembers_its_loss_scale(make_config: MakeConfig, read_metrics: ReadMetrics) -> None:
+    whole, pieces = (make_config(run, steps=4, precision="float16", device="cpu") for run in ("whole", "pieces"))
+    train(whole, quiet=True)
+    while not train(pieces, stop_after=1e-9, quiet=True).finished:
+        pass
+    last = checkpoints(Path(pieces.run) / "checkpoints")[-1]
+    assert load_tensors(last / OPTIMIZER_FILE)["loss_scale"][0] < 2.0**16, (
+        "at first the gradients overflow"
+    )
+    assert_same_end(whole, pieces, read_metrics)

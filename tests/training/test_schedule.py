@@ -17,7 +17,8 @@ def test_the_papers_schedule_warms_up_to_the_peak_then_falls_with_the_inverse_sq
 
 def test_the_linear_schedule_falls_to_zero_with_the_share_of_the_run_that_is_done() -> None:
     linear = OptimizerConfig(rate=1e-3, warmup=10, schedule="linear")
-    assert learning_rate(linear, 5, 0.9) == pytest.approx(5e-4)
+    assert learning_rate(linear, 5, 0.0) == pytest.approx(5e-4)
+    assert learning_rate(linear, 5, 0.1) == pytest.approx(4.5e-4)
     assert [learning_rate(linear, 11, done) for done in (0.0, 0.25, 1.0, 1.1)] == pytest.approx([1e-3, 7.5e-4, 0, 0])
 
 

@@ -29,7 +29,7 @@ class OptimizerConfig:
     warmup: int = 10_000
     """Updates until the peak is reached."""
     schedule: Literal["inverse_sqrt", "linear"] = "inverse_sqrt"
-    """After the peak: 1/sqrt(update) as in the paper, or in a straight line to zero at the end of the run."""
+    """How it falls: with 1/sqrt(update) after the warm-up, as in the paper, or linearly to zero at the end."""
     beta1: float = 0.9
     """Decay of the running mean of gradients."""
     beta2: float = 0.999

@@ -51,8 +51,8 @@ class Feed:
 
     def __init__(self, batches: Batches, parts: int, rank: int = 0, workers: int = 1) -> None:
         self.batches = batches
-        self.parts = max(1, -(-parts // workers)) * workers
-        """Parts in an update: as many as asked for, rounded up so that every worker has the same number."""
+        self.parts = parts
+        """Parts in an update, over all workers; a multiple of their number."""
         self.rank, self.workers = rank, workers
 
     def updates(self, position: Position) -> Generator[Update, None, None]:

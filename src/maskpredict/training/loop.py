@@ -7,6 +7,7 @@ stopped for any reason (end of its time, Ctrl-C, a killed process) goes on from 
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from torch import Tensor
 from maskpredict.corpus.batches import PackedBatches, PaddedBatches
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.errors import UserError
+from maskpredict.model.batch import round_up
 from maskpredict.model.config import preset
 from maskpredict.model.folder import ModelFolder, load_weights, own_weights
 from maskpredict.progress import Progress, Task
@@ -124,15 +126,17 @@ class Run:
 
     def _engine(self, scaler: torch.amp.GradScaler | None) -> tuple[Engine, Feed]:
         batch, captured = self.config.batch, _captured(self.config, self.device, self.dtype)
+        # Every worker computes the same number of parts; where there would be fewer than workers, they are smaller.
+        parts = round_up(round(batch.tokens / batch.part_tokens), self.team.size)
         batches = (PackedBatches if captured else PaddedBatches)(
             self.dataset.split("train"),
             self.system.special,
-            tokens=batch.part_tokens,
+            tokens=batch.tokens // parts,
             max_length=batch.max_length,
             slot=self.system.reserves_slot,
             seed=self.config.seed,
         )
-        feed = Feed(batches, round(batch.tokens / batch.part_tokens), self.team.rank, self.team.size)
+        feed = Feed(batches, parts, self.team.rank, self.team.size)
         if captured:
             return CapturedEngine(self.system, self.dtype, batch.max_length), feed
         return EagerEngine(self.system, self.dtype, batch.max_length, scaler), feed
@@ -209,7 +213,7 @@ class Run:
                 self.folder.checkpoints,
                 self.state,
                 own_weights(self.system),
-                self.optimizer.moments(self.names),
+                self.optimizer.memory(self.names),
             )
         self.team.wait()
 
@@ -281,6 +285,9 @@ def _interruptible() -> Iterator[list[int]]:
             raise KeyboardInterrupt
         received.append(number)
 
+    if threading.current_thread() is not threading.main_thread():  # only there can Python handle signals
+        yield received
+        return
     previous = {number: signal.signal(number, remember) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield received

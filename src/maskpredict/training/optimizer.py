@@ -11,6 +11,9 @@ from maskpredict.training.engine import Engine, part_seed
 from maskpredict.training.feed import Update
 from maskpredict.training.parallel import Workers
 
+SCALER = "loss_scale"
+"""Under which name the state of float16's loss scale is saved."""
+
 
 class Optimizer:
     """AdamW over gradients that an engine has summed."""
@@ -56,17 +59,21 @@ class Optimizer:
             self.adam.step()
         return sums
 
-    def moments(self, names: list[str]) -> dict[str, Tensor]:
-        """The optimiser's memory by parameter name, to be saved; empty before the first update."""
-        return {
+    def memory(self, names: list[str]) -> dict[str, Tensor]:
+        """What the optimiser remembers, by parameter name, to be saved; empty before the first update."""
+        moments = {
             f"{kind}.{name}": state[kind]
             for name, parameter in zip(names, self.parameters, strict=True)
             if (state := self.adam.state.get(parameter))
             for kind in ("exp_avg", "exp_avg_sq", "step")
         }
+        if self.scaler:
+            saved = self.scaler.state_dict()
+            moments[SCALER] = torch.tensor([saved["scale"], saved["_growth_tracker"]], dtype=torch.float64)
+        return moments
 
     def restore(self, names: list[str], saved: dict[str, Tensor]) -> None:
-        """Take up the memory that `moments` returned."""
+        """Take up what `memory` returned."""
         for name, parameter in zip(names, self.parameters, strict=True):
             if f"exp_avg.{name}" not in saved:
                 continue
@@ -76,3 +83,6 @@ class Optimizer:
                 "exp_avg_sq": saved[f"exp_avg_sq.{name}"].to(parameter.device),
                 "step": saved[f"step.{name}"].to(step_device),
             }
+        if self.scaler and SCALER in saved:
+            scale, tracker = saved[SCALER].tolist()
+            self.scaler.load_state_dict({**self.scaler.state_dict(), "scale": scale, "_growth_tracker": int(tracker)})
