@@ -93,9 +93,7 @@ def test_overrides_beat_the_file_which_beats_the_defaults_which_beat_the_class(t
     path.write_text("title: from file\nmodel:\n  norm: pre\n  dropout: 0.2\n")
     defaults = {"title": "from defaults", "iterations": 4, "model": {"dropout": 0.1}}
     config = load_config(Everything, path, ["model.dropout=0"], defaults)
-    assert config == Everything(
-        title="from file", iterations=4, model=ModelPart(layers=12, dropout=0.0, norm="pre")
-    )
+    assert config == Everything(title="from file", iterations=4, model=ModelPart(layers=12, dropout=0.0, norm="pre"))
 
 
 def test_an_empty_file_leaves_every_default(tmp_path: Path) -> None:
@@ -220,9 +218,7 @@ def test_a_wrong_value_in_the_file_is_blamed_on_the_file_though_there_are_overri
 
 
 def test_a_missing_required_field_is_named(tmp_path: Path) -> None:
-    assert "'title' is missing; set it to text" in complaint_of_file(
-        tmp_path / "none.yaml", "iterations: 3\n"
-    )
+    assert "'title' is missing; set it to text" in complaint_of_file(tmp_path / "none.yaml", "iterations: 3\n")
     assert "'corpora.0.name' is missing" in complaint("corpora=[{weight: 2}]")
 
 
@@ -237,9 +233,7 @@ def test_a_missing_required_field_is_named(tmp_path: Path) -> None:
         ("- title\n", ": a configuration is lines of `key: value`, not [title]"),
     ],
 )
-def test_a_file_that_is_not_a_configuration_gets_its_name_and_line(
-    tmp_path: Path, text: str, place: str
-) -> None:
+def test_a_file_that_is_not_a_configuration_gets_its_name_and_line(tmp_path: Path, text: str, place: str) -> None:
     path = tmp_path / "broken.yaml"
     assert f"{path}{place}" in complaint_of_file(path, text)
 
@@ -332,9 +326,7 @@ def test_every_configuration_survives_to_dict_and_from_dict(config: Everything) 
 
 
 @given(
-    st.sampled_from(
-        ["title", "model", "model.layers", "iterations", "corpora", "named", "labels", "nothing"]
-    ),
+    st.sampled_from(["title", "model", "model.layers", "iterations", "corpora", "named", "labels", "nothing"]),
     TEXTS | st.text("[]{}:,!&*#?|->'\"%~ab1.e_\n", max_size=12),
 )
 def test_no_override_fails_with_anything_but_a_user_error(key: str, value: str) -> None:

@@ -68,9 +68,7 @@ def test_a_tokenizer_survives_its_file_and_pickling(tokenizer: Tokenizer, tmp_pa
         assert copy.vocab_size == tokenizer.vocab_size
 
 
-def test_a_folder_keeps_a_joint_tokenizer_once_and_separate_ones_apart(
-    tokenizers: Tokenizers, tmp_path: Path
-) -> None:
+def test_a_folder_keeps_a_joint_tokenizer_once_and_separate_ones_apart(tokenizers: Tokenizers, tmp_path: Path) -> None:
     other = learn_tokenizers([Pair(TEXT, TEXT)] * 3, VocabularyConfig(size=60)).source
     joint, separate = tmp_path / "joint", tmp_path / "separate"
     for folder, kept in ((joint, tokenizers), (separate, Tokenizers(tokenizers.source, other))):

@@ -55,9 +55,7 @@ def test_an_unknown_split_is_refused_with_the_known_ones(folder: Path) -> None:
         Dataset(folder).split("dev")
 
 
-@pytest.mark.parametrize(
-    "name", ["tokenizer.model", "train.xx.ids", "train.yy.offsets", "valid.xx.txt", "test.yy.ids"]
-)
+@pytest.mark.parametrize("name", ["tokenizer.model", "train.xx.ids", "train.yy.offsets", "valid.xx.txt", "test.yy.ids"])
 def test_a_missing_file_is_a_problem(folder: Path, name: str) -> None:
     (folder / name).unlink()
     assert Dataset(folder).check() == [f"{folder / name} is missing."]

@@ -26,9 +26,7 @@ def test_sentences_come_back_as_written(tmp_path: Path, sentences: list[list[int
 
 
 @pytest.mark.parametrize(("vocab_size", "dtype"), [(16_000, "<u2"), (65_536, "<u2"), (65_537, "<u4")])
-def test_ids_take_two_bytes_unless_the_vocabulary_needs_four(
-    tmp_path: Path, vocab_size: int, dtype: str
-) -> None:
+def test_ids_take_two_bytes_unless_the_vocabulary_needs_four(tmp_path: Path, vocab_size: int, dtype: str) -> None:
     with IdsWriter(tmp_path / "x", vocab_size) as writer:
         writer.append([0, vocab_size - 1])
     ids = IdsFile(tmp_path / "x")

@@ -108,9 +108,7 @@ def test_each_filter_is_counted_for_its_corpus_and_only_in_train(
     assert Dataset(config.out).check() == []
 
 
-def test_corpora_keep_their_weights_and_places(
-    config: PrepareConfig, pairs: Pairs, write_corpus: WriteCorpus
-) -> None:
+def test_corpora_keep_their_weights_and_places(config: PrepareConfig, pairs: Pairs, write_corpus: WriteCorpus) -> None:
     train = (write_corpus("a", pairs[:100]), replace(write_corpus("b", pairs[100:]), weight=2.5))
     valid = (write_corpus("c", pairs[:3]), write_corpus("d", pairs[3:5]))
     prepare(replace(config, train=train, valid=valid))
@@ -119,9 +117,7 @@ def test_corpora_keep_their_weights_and_places(
     assert dataset.split("valid").corpora == [CorpusPart("c", 0, 3, 1.0), CorpusPart("d", 3, 2, 1.0)]
 
 
-def test_several_test_sets_are_a_split_each(
-    config: PrepareConfig, pairs: Pairs, write_corpus: WriteCorpus
-) -> None:
+def test_several_test_sets_are_a_split_each(config: PrepareConfig, pairs: Pairs, write_corpus: WriteCorpus) -> None:
     tests = (write_corpus("news.2014", pairs[:3]), replace(write_corpus("talks", pairs[3:5]), name="ted.a"))
     prepare(replace(config, test=tests))
     dataset = Dataset(config.out)
@@ -158,9 +154,7 @@ def test_a_reused_vocabulary_serves_the_opposite_direction(
 
 def test_test_sets_alone_can_reuse_a_vocabulary(config: PrepareConfig, tmp_path: Path) -> None:
     prepare(config)
-    only_test = replace(
-        config, out=tmp_path / "t", train=(), valid=(), vocabulary=VocabularyConfig(reuse=config.out)
-    )
+    only_test = replace(config, out=tmp_path / "t", train=(), valid=(), vocabulary=VocabularyConfig(reuse=config.out))
     prepare(only_test)
     assert Dataset(only_test.out).splits == ["test"]
 
@@ -189,9 +183,7 @@ def test_hostile_characters_do_not_shift_the_lines_of_a_test_set(
     assert Dataset(config.out).check() == []
 
 
-def test_a_vocabulary_beyond_65536_is_stored_in_four_bytes(
-    config: PrepareConfig, write_corpus: WriteCorpus
-) -> None:
+def test_a_vocabulary_beyond_65536_is_stored_in_four_bytes(config: PrepareConfig, write_corpus: WriteCorpus) -> None:
     ranges = (range(0x4E00, 0x9FFF), range(0xAC00, 0xD7A3), range(0x20000, 0x28700))
     characters = [chr(code) for codes in ranges for code in codes]
     lines = ["".join(characters[i : i + 100]) for i in range(0, len(characters), 100)]

@@ -25,9 +25,7 @@ LINES = ["eins", "zwei 😀", "drei"]
     ("suffix", "compress"),
     [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)],
 )
-def test_plain_and_compressed_files_read_alike(
-    tmp_path: Path, suffix: str, compress: Callable[[bytes], bytes]
-) -> None:
+def test_plain_and_compressed_files_read_alike(tmp_path: Path, suffix: str, compress: Callable[[bytes], bytes]) -> None:
     source, target = tmp_path / f"a.de{suffix}", tmp_path / f"a.en{suffix}"
     source.write_bytes(compress(TEXT))
     target.write_bytes(compress(TEXT))

@@ -172,7 +172,12 @@ def test_every_file_that_a_page_shows_is_used_by_a_later_command(page: Path) -> 
 
 @pytest.mark.parametrize(
     "block",
-    ["```sh\nmaskpredict translat\n```", "```sh\nfalse | true\n```", "```python\nassert 1 > 2\n```", "```yaml\na: 1\n```"]
+    [
+        "```sh\nmaskpredict translat\n```",
+        "```sh\nfalse | true\n```",
+        "```python\nassert 1 > 2\n```",
+        "```yaml\na: 1\n```",
+    ]
     + ["```sh\nmake coffee\n```", "```sh\ntrue"],
     ids=["a misspelt verb", "half a pipe", "Python", "YAML without a name", "no target", "no end"],
 )

@@ -162,7 +162,5 @@ def test_a_float16_run_remembers_its_loss_scale(make_config: MakeConfig, read_me
     while not train(pieces, stop_after=1e-9, quiet=True).finished:
         pass
     last = checkpoints(Path(pieces.run) / "checkpoints")[-1]
-    assert load_tensors(last / OPTIMIZER_FILE)["loss_scale"][0] < 2.0**16, (
-        "at first the gradients overflow"
-    )
+    assert load_tensors(last / OPTIMIZER_FILE)["loss_scale"][0] < 2.0**16, "at first the gradients overflow"
     assert_same_end(whole, pieces, read_metrics)

@@ -21,6 +21,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 try:
+    from maskpredict.model.packed_attention import LONGEST, packed_attention
+except ImportError:  # no Triton, as with a CPU build of PyTorch
+    packed_attention = None  # type: ignore[assignment]
+
+try:
     from torch.nn.attention.varlen import varlen_attn
 
     # The argument that asks for causal attention changed between PyTorch releases.
@@ -152,8 +157,11 @@ def _attend_rows(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: b
 
 
 def _attend_packed(q: Tensor, k: Tensor, v: Tensor, queries: Packed, keys: Packed, causal: bool) -> Tensor:
-    if varlen_attn is not None and q.is_cuda and q.dtype in (torch.bfloat16, torch.float16):
-        return _varlen(q, k, v, queries, keys, causal)
+    if q.is_cuda and q.dtype in (torch.bfloat16, torch.float16):
+        if packed_attention is not None and max(queries.max_length, keys.max_length) <= LONGEST:
+            return packed_attention(q, k, v, queries.starts, keys.starts, causal)
+        if varlen_attn is not None:
+            return _varlen(q, k, v, queries, keys, causal)
     # No packed kernel here: spread the tokens over rows, attend, and gather them again.
     k_rows, valid_BS = _spread(k, keys)
     v_rows, _ = _spread(v, keys)
