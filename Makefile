@@ -17,7 +17,7 @@ demo: $(INSTALLED) ## translate with the shipped model and play its iterations i
 	@$(BIN)/maskpredict demo
 
 test: lint ## run every check that CI runs: lint, types, tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(INSTALLED) ## check style, format and types
 	$(BIN)/ruff check .

@@ -17,7 +17,7 @@ from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 from maskpredict import Translator
 from maskpredict.player import play
 
-SENTENCE = "tiba sanuk dako teki bezu ye ulo wemi kamu"
+SENTENCE = "tiba sanuk gasa kamu ye dako poda wemik bezu"
 COLUMNS = 92
 
 # Rich's own frame draws a window and fetches a font from the network; a picture in a README needs neither.

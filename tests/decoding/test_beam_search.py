@@ -23,23 +23,26 @@ class InventedModel:
     def __init__(self, seed: int, rows: int, beams: int, vocabulary: int) -> None:
         self.seed, self.beams, self.vocabulary = seed, beams, vocabulary
         self.prefixes: list[tuple[int, ...]] = [()] * (rows * beams)
+        self.sentences = [row for row in range(rows) for _ in range(beams)]
         self.steps = 0
+        self.rows_at: list[int] = []
 
     def log_probs(self, row: int, prefix: tuple[int, ...]) -> list[float]:
         chance = random.Random(f"{self.seed} {row} {prefix}")
         weights = [chance.uniform(0.02, 1.0) for _ in range(self.vocabulary)]
         return [math.log(weight / sum(weights)) for weight in weights]
 
-    def advance(self, last_R: Tensor, origin_R: Tensor, time: int) -> Tensor:
+    def advance(self, last_R: Tensor, origin_R: Tensor | None, time: int) -> Tensor:
         assert time == self.steps
         self.steps += 1
         if time == 0:
             assert (last_R == BOS).all()
         else:
-            continued = [self.prefixes[origin] for origin in origin_R.tolist()]
-            self.prefixes = [(*prefix, last) for prefix, last in zip(continued, last_R.tolist(), strict=True)]
-        rows = [self.log_probs(place // self.beams, prefix) for place, prefix in enumerate(self.prefixes)]
-        return torch.tensor(rows)
+            origin = range(len(self.prefixes)) if origin_R is None else origin_R.tolist()
+            self.sentences = [self.sentences[row] for row in origin]
+            self.prefixes = [(*self.prefixes[row], last) for row, last in zip(origin, last_R.tolist(), strict=True)]
+        self.rows_at.append(len(self.prefixes))
+        return torch.tensor([self.log_probs(*row) for row in zip(self.sentences, self.prefixes, strict=True)])
 
 
 def search(seed: int, limits: list[int], beams: int, vocabulary: int = 4, length_penalty: float = 1.0) -> Beams:
@@ -129,6 +132,20 @@ def test_the_search_agrees_with_a_slow_one(
     model = InventedModel(seed, len(limits), beams, vocabulary)
     for row, limit in enumerate(limits):
         assert_same(found_in(result, row), slow_search(model, row, limit, length_penalty))
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_finished_sentences_leave_the_batch_and_change_nothing_for_the_others(beams: int) -> None:
+    limits = [2] * 20 + [12] * 5 + [3] * 10 + [9] * 5
+    model = InventedModel(7, len(limits), beams, 6)
+    result = beam_search(
+        model.advance, len(limits), beams=beams, limits_B=torch.tensor(limits), bos=BOS, eos=EOS, length_penalty=1.0
+    )
+    assert model.rows_at[0] == 40 * beams
+    assert model.rows_at[-1] <= 16 * beams
+    assert all(rows % (8 * beams) == 0 for rows in model.rows_at)
+    for row, limit in enumerate(limits):
+        assert_same(found_in(result, row), slow_search(model, row, limit, 1.0))
 
 
 @pytest.mark.parametrize("seed", range(5))

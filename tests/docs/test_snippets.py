@@ -42,7 +42,7 @@ SECONDS_A_BLOCK = 180
 _FENCE = re.compile(r"^```(\w*)$")
 _STARTS_WITH = re.compile(r"^<!-- starts with: (.+) -->$", re.MULTILINE)
 _ADDS = re.compile(r"^<!-- the test adds: (.+) -->$")
-_TRAINS = re.compile(r"^(?:maskpredict|torchrun .*) train [^|#]*[^|#\s]", re.MULTILINE)
+_TRAINS = re.compile(r"^(?:maskpredict|torchrun .*) train [^|#\n]*[^|#\s]", re.MULTILINE)
 _YAML_NAME = re.compile(r"# ([\w-]+\.yaml)\b")
 
 
@@ -65,7 +65,7 @@ def blocks(page: Path) -> Iterator[Block]:
         if inside and line != "```":
             lines.append(line)
         elif inside:
-            text = _TRAINS.sub(lambda command: f"{command[0]} {added}", "\n".join(lines)) if added else "\n".join(lines)
+            text = _TRAINS.sub(rf"\g<0> {added}", "\n".join(lines)) if added else "\n".join(lines)
             yield Block(f"{page.name}:{first}", language, text)
             inside, added, lines = False, "", []
         elif fence:
@@ -133,12 +133,14 @@ def made_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)  # the recipes' paths are relative
-        write_toy_corpus(Path("toy/corpus"), train_pairs=500, valid_pairs=20, test_pairs=20, seed=1)
+        write_toy_corpus(Path("toy/corpus"), train_pairs=250, valid_pairs=20, test_pairs=20, seed=1)
         shutil.copytree("toy/corpus", ".maskpredict-demo/corpus")
         prepare(load_config(PrepareConfig, RECIPES / "toy-data.yaml"))
-        for recipe in ("toy-teacher.yaml", "toy-cmlm.yaml"):
-            train(load_config(TrainConfig, RECIPES / recipe, ["steps=40", "validation.every=20"]), quiet=True)
+        train(load_config(TrainConfig, RECIPES / "toy-teacher.yaml", ["steps=40"]), quiet=True)
         distill(load_config(DistillConfig, RECIPES / "toy-distill.yaml", ["beam_size=2"]), quiet=True)
+        student = ["data=toy/distilled", "run=toy/cmlm-distilled", "steps=40"]
+        train(load_config(TrainConfig, RECIPES / "toy-cmlm.yaml", student), quiet=True)
+        shutil.copytree("toy/cmlm-distilled", ".maskpredict-demo/run")
     return folder
 
 
@@ -177,8 +179,9 @@ def test_every_file_that_a_page_shows_is_used_by_a_later_command(page: Path) -> 
         "```sh\nfalse | true\n```",
         "```python\nassert 1 > 2\n```",
         "```yaml\na: 1\n```",
-    ]
-    + ["```sh\nmake coffee\n```", "```sh\ntrue"],
+        "```sh\nmake coffee\n```",
+        "```sh\ntrue",
+    ],
     ids=["a misspelt verb", "half a pipe", "Python", "YAML without a name", "no target", "no end"],
 )
 def test_a_block_that_fails_is_noticed(block: str, environment: dict[str, str], tmp_path: Path) -> None:
@@ -190,9 +193,9 @@ def test_a_block_that_fails_is_noticed(block: str, environment: dict[str, str], 
 
 def test_what_the_test_adds_goes_to_training_commands_of_the_next_block_alone(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    commands = "maskpredict train a.yaml | cat\nmaskpredict translate -m b  # train c"
-    page.write_text(f"<!-- the test adds: steps=3 -->\n```sh\n{commands}\n```\n\n```sh\nmaskpredict train d\n```\n")
+    commands = "maskpredict train a.yaml | cat\nmaskpredict train b  # c\nmaskpredict inspect d"
+    page.write_text(f"<!-- the test adds: steps=3 -->\n```sh\n{commands}\n```\n\n```sh\nmaskpredict train e\n```\n")
     assert [block.text for block in blocks(page)] == [
-        "maskpredict train a.yaml steps=3 | cat\nmaskpredict translate -m b  # train c",
-        "maskpredict train d",
+        "maskpredict train a.yaml steps=3 | cat\nmaskpredict train b steps=3  # c\nmaskpredict inspect d",
+        "maskpredict train e",
     ]

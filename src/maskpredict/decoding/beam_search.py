@@ -1,8 +1,9 @@
 """Beam search over an autoregressive model: the baseline, the teacher, and with one beam the greedy decoder.
 
 Scores are log-probabilities divided by length^alpha. A sentence is finished when it has as many finished hypotheses as
-beams. All sentences and beams advance together in a few vectorised operations per step; the model's incremental state
-is hidden behind `step`. Shape letters: B sentences, K beams, T positions, V vocabulary.
+beams. All sentences and beams advance together in a few vectorised operations per step, finished sentences leave the
+batch, and the model's incremental state is hidden behind `advance`. Shape letters: B sentences, K beams, C candidates,
+T positions, V vocabulary, R = B * K rows.
 """
 
 from __future__ import annotations
@@ -14,8 +15,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-Advance = Callable[[Tensor, Tensor, int], Tensor]
-"""(last tokens [B * K], the row each of them continues [B * K], time) -> float32 log-probabilities [B * K, V]."""
+from maskpredict.model.batch import ROWS, round_up
+
+Advance = Callable[[Tensor, Tensor | None, int], Tensor]
+"""(last tokens [R], the row of the previous step that each continues [R] or None for the same rows, time) -> float32
+logits [R, V]. Rows become fewer when finished sentences leave; a sentence's beams always stand side by side."""
+
+LEAVE_EVERY = 4
+"""Steps between two looks at whether enough sentences are finished to be worth leaving behind."""
 
 
 @dataclass
@@ -35,76 +42,102 @@ class Beams:
             torch.zeros((rows, beams, width), device=device),
         )
 
-    def pick(self, index_BK: Tensor, scores_BK: Tensor) -> Beams:
-        """The hypotheses at `index_BK`, with new scores."""
-        deep = index_BK[:, :, None].expand(-1, -1, self.tokens_BKT.shape[2])
-        return Beams(scores_BK, self.tokens_BKT.gather(1, deep), self.log_probs_BKT.gather(1, deep))
+    def pick(self, index_BC: Tensor, scores_BC: Tensor) -> Beams:
+        """The hypotheses at `index_BC`, with new scores."""
+        deep = index_BC[:, :, None].expand(-1, -1, self.tokens_BKT.shape[2])
+        return Beams(scores_BC, self.tokens_BKT.gather(1, deep), self.log_probs_BKT.gather(1, deep))
 
-    def extended(self, time: int, tokens_BK: Tensor, log_probs_BK: Tensor) -> Beams:
-        """The same hypotheses with a token written at `time`."""
-        tokens_BKT, log_probs_BKT = self.tokens_BKT.clone(), self.log_probs_BKT.clone()
-        tokens_BKT[:, :, time], log_probs_BKT[:, :, time] = tokens_BK, log_probs_BK
-        return Beams(self.scores_BK, tokens_BKT, log_probs_BKT)
+    def select(self, sentences: Tensor) -> Beams:
+        """The hypotheses of some sentences."""
+        return Beams(self.scores_BK[sentences], self.tokens_BKT[sentences], self.log_probs_BKT[sentences])
+
+    def replace(self, sentences: Tensor, others: Beams) -> None:
+        """Write the hypotheses of some sentences over what was there."""
+        self.scores_BK[sentences] = others.scores_BK
+        self.tokens_BKT[sentences] = others.tokens_BKT
+        self.log_probs_BKT[sentences] = others.log_probs_BKT
 
 
 def beam_search(
-    advance: Advance,
-    rows: int,
-    *,
-    beams: int,
-    limits_B: Tensor,
-    bos: int,
-    eos: int,
-    length_penalty: float = 1.0,
+    advance: Advance, rows: int, *, beams: int, limits_B: Tensor, bos: int, eos: int, length_penalty: float = 1.0
 ) -> Beams:
     """The `beams` best finished hypotheses of each sentence, best first; `limits_B` is the longest length allowed."""
     device, width = limits_B.device, int(limits_B.max())
-    alive = Beams.empty(rows, beams, width, eos, device)
+    result = Beams.empty(rows, beams, width, eos, device)
+    here_B = torch.arange(rows, device=device)  # the sentences that are still in the batch
+    alive, done = (Beams.empty(rows, beams, width, eos, device) for _ in range(2))
     alive.scores_BK[:, 0] = 0.0  # all beams start alike: let only the first one count
-    done = Beams.empty(rows, beams, width, eos, device)
-    last_R = torch.full((rows * beams,), bos, dtype=torch.long, device=device)
-    origin_R = torch.arange(rows * beams, device=device)
+    last_R, origin_R = torch.full((rows * beams,), bos, dtype=torch.long, device=device), None
     for time in range(width):
-        log_probs_BKV = advance(last_R, origin_R, time).view(rows, beams, -1)
-        log_probs_BKV = _end_at_limit(log_probs_BKV, limits_B <= time + 1, eos)
-        candidates, from_BK, tokens_BK = _best_continuations(alive, log_probs_BKV, time)
-        ended_BK = tokens_BK == eos
-        done = _merge(done, candidates, ended_BK, (time + 1) ** length_penalty)
-        order = candidates.scores_BK.masked_fill(ended_BK, -math.inf).topk(beams, dim=1)
-        alive = candidates.pick(order.indices, order.values)
-        if bool((done.scores_BK[:, -1] > -math.inf).logical_or(limits_B <= time + 1).all()):
+        logits_RV = advance(last_R, origin_R, time)
+        at_limit_B = limits_B[here_B] <= time + 1
+        candidates, from_BC = _best_continuations(alive, logits_RV, at_limit_B, time, eos)
+        ended_BC = candidates.tokens_BKT[:, :, time] == eos
+        done = _merge(done, candidates, ended_BC, (time + 1) ** length_penalty)
+        best = candidates.scores_BK.masked_fill(ended_BC, -math.inf).topk(beams, dim=1)
+        alive = candidates.pick(best.indices, best.values)
+        finished_B = (done.scores_BK[:, -1] > -math.inf) | at_limit_B
+        if bool(finished_B.all()):
             break
-        first_row_B1 = torch.arange(rows, device=device)[:, None] * beams
-        origin_R = (from_BK.gather(1, order.indices) + first_row_B1).flatten()
-        last_R = tokens_BK.gather(1, order.indices).flatten()
-    return done
+        from_BK = from_BC.gather(1, best.indices)
+        if (stay := _unfinished(finished_B, time)) is not None:
+            result.replace(here_B, done)
+            here_B, alive, done, from_BK = here_B[stay], alive.select(stay), done.select(stay), from_BK[stay]
+            origin_R = (stay[:, None] * beams + from_BK).flatten()
+        else:
+            first_row_B1 = torch.arange(len(here_B), device=device)[:, None] * beams
+            origin_R = (first_row_B1 + from_BK).flatten() if beams > 1 else None
+        last_R = alive.tokens_BKT[:, :, time].flatten()
+    result.replace(here_B, done)
+    return result
 
 
-def _end_at_limit(log_probs_BKV: Tensor, full_B: Tensor, eos: int) -> Tensor:
-    """Leave the end mark as the only continuation of sentences that are as long as they may be."""
-    others_V = torch.arange(log_probs_BKV.shape[2], device=log_probs_BKV.device) != eos
-    return log_probs_BKV.masked_fill(full_B[:, None, None] & others_V, -math.inf)
+def _unfinished(finished_B: Tensor, time: int) -> Tensor | None:
+    """The sentences to go on with, when enough of them can be left behind; their number stays a multiple of ROWS."""
+    if time % LEAVE_EVERY != LEAVE_EVERY - 1:
+        return None
+    staying = round_up(int((~finished_B).sum()), ROWS)
+    if staying > 0.8 * len(finished_B):
+        return None
+    unfinished_first = finished_B.to(torch.uint8).sort(stable=True).indices
+    return unfinished_first[:staying].sort().values
 
 
-def _best_continuations(alive: Beams, log_probs_BKV: Tensor, time: int) -> tuple[Beams, Tensor, Tensor]:
-    """The 2K best continuations of each sentence, the beam each came from, and its new token.
+def _best_continuations(
+    alive: Beams, logits_RV: Tensor, at_limit_B: Tensor, time: int, eos: int
+) -> tuple[Beams, Tensor]:
+    """The 2K best continuations of each sentence, and the beam each came from.
 
-    Twice as many as there are beams, so that K are left if all the ended ones are taken out.
+    Twice as many as there are beams, so that K are left if all the ended ones are taken out. A sentence that is as long
+    as it may be has the end mark as its only continuation.
     """
-    rows, beams, vocabulary = log_probs_BKV.shape
-    totals = (alive.scores_BK[:, :, None] + log_probs_BKV).view(rows, -1)
+    rows, beams = alive.scores_BK.shape
+    norm_R1 = logits_RV.logsumexp(1, keepdim=True)
+    top = logits_RV.topk(min(2 * beams, logits_RV.shape[1]), dim=1)
+    shape = (rows, beams, -1)
+    log_probs_BKC, tokens_BKC = (top.values - norm_R1).view(shape), top.indices.view(shape)
+    end_BK1 = (logits_RV[:, eos : eos + 1] - norm_R1).view(rows, beams, 1)
+    only_end_BKC = torch.full_like(log_probs_BKC, -math.inf)
+    only_end_BKC[:, :, :1] = end_BK1
+    at_limit_B11 = at_limit_B[:, None, None]
+    log_probs_BKC = torch.where(at_limit_B11, only_end_BKC, log_probs_BKC)
+    tokens_BKC = tokens_BKC.masked_fill(at_limit_B11, eos)
+
+    totals = (alive.scores_BK[:, :, None] + log_probs_BKC).flatten(1)
     best = totals.topk(min(2 * beams, totals.shape[1]), dim=1)
-    from_BK, tokens_BK = best.indices // vocabulary, best.indices % vocabulary
-    own_BK = log_probs_BKV.reshape(rows, -1).gather(1, best.indices)
-    return alive.pick(from_BK, best.values).extended(time, tokens_BK, own_BK), from_BK, tokens_BK
+    from_BC = best.indices // log_probs_BKC.shape[2]
+    candidates = alive.pick(from_BC, best.values)
+    candidates.tokens_BKT[:, :, time] = tokens_BKC.flatten(1).gather(1, best.indices)
+    candidates.log_probs_BKT[:, :, time] = log_probs_BKC.flatten(1).gather(1, best.indices)
+    return candidates, from_BC
 
 
-def _merge(done: Beams, candidates: Beams, ended_BK: Tensor, norm: float) -> Beams:
+def _merge(done: Beams, candidates: Beams, ended_BC: Tensor, norm: float) -> Beams:
     """The K best of the finished hypotheses and those that end now; an end outside the first K does not count."""
     beams = done.scores_BK.shape[1]
-    ranked_low = torch.arange(ended_BK.shape[1], device=ended_BK.device) >= beams
+    ranked_low_C = torch.arange(ended_BC.shape[1], device=ended_BC.device) >= beams
     full_B1 = done.scores_BK[:, -1:] > -math.inf  # the sentence is finished: nothing is added any more
-    scores = (candidates.scores_BK / norm).masked_fill(~ended_BK | ranked_low | full_B1, -math.inf)
+    scores = (candidates.scores_BK / norm).masked_fill(~ended_BC | ranked_low_C | full_B1, -math.inf)
     both = Beams(
         torch.cat([done.scores_BK, scores], 1),
         torch.cat([done.tokens_BKT, candidates.tokens_BKT], 1),

@@ -146,14 +146,20 @@ def attend(q: Tensor, k: Tensor, v: Tensor, queries: Layout, keys: Layout, *, ca
     return _attend_rows(q, k, v, mask, causal)
 
 
+def attend_all(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Attention of every query to every key of its row; q, k, v are [B, T, H, K]."""
+    return _attend_rows(q, k, v, None, causal=False)
+
+
 def _attend_rows(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
-    if q.shape[1] == 1 and not q.is_cuda:
-        # PyTorch's CPU kernel rounds a single query differently in different threads, eight of them alike.
-        return _attend_rows(q.expand(-1, 8, -1, -1), k, v, mask, causal)[:, :1]
+    queries = q.shape[1]
+    if queries < 8 and not q.is_cuda:
+        # PyTorch's CPU kernel rounds a few queries differently in different threads, eight of them alike.
+        q = torch.cat([q, q[:, :1].expand(-1, 8 - queries, -1, -1)], 1)
     out = F.scaled_dot_product_attention(
         q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), attn_mask=mask, is_causal=causal
     )
-    return out.transpose(1, 2)
+    return out.transpose(1, 2)[:, :queries]
 
 
 def _attend_packed(q: Tensor, k: Tensor, v: Tensor, queries: Packed, keys: Packed, causal: bool) -> Tensor:

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from maskpredict.model.config import ModelConfig
-from maskpredict.model.layout import Layout, Padded, attend
+from maskpredict.model.layout import Layout, Padded, attend, attend_all
 
 
 class SelfAttention(nn.Module):
@@ -130,25 +130,30 @@ class DecoderLayer(nn.Module):
         x = self.cross_residual(x, lambda h: self.cross(h, layout, memory, source))
         return self.feed_forward_residual(x, self.feed_forward)
 
-    def step(self, x_B1D: Tensor, past: Past, time: int, memory: Memory, source: Padded) -> Tensor:
-        """One position of causal decoding: `past` holds the keys and values of positions before `time`."""
-        one = Padded.of(torch.ones_like(source.lengths_B), 1)
+    def step(self, x_R1D: Tensor, past: Past, time: int, memory: Memory, source: Padded) -> Tensor:
+        """One position of causal decoding: `past` holds the keys and values of positions before `time`.
 
-        def attention(h: Tensor) -> Tensor:
-            q, past.keys[:, time : time + 1], past.values[:, time : time + 1] = self.attention.split(h)
-            seen = Padded.of(torch.full_like(source.lengths_B, time + 1), time + 1)
-            return self.attention.out(
-                attend(q, past.keys[:, : time + 1], past.values[:, : time + 1], one, seen).flatten(-2)
-            )
+        Rows may be several beams of each source sentence, side by side; they share its memory.
+        """
 
-        x_B1D = self.attention_residual(x_B1D, attention)
-        x_B1D = self.cross_residual(x_B1D, lambda h: self.cross(h, one, memory, source))
-        return self.feed_forward_residual(x_B1D, self.feed_forward)
+        def attention(h_R1D: Tensor) -> Tensor:
+            q, past.keys[:, time : time + 1], past.values[:, time : time + 1] = self.attention.split(h_R1D)
+            seen = attend_all(q, past.keys[:, : time + 1], past.values[:, : time + 1])
+            return self.attention.out(seen.flatten(-2))
+
+        def cross(h_R1D: Tensor) -> Tensor:
+            h_BKD = h_R1D.view(len(source.lengths_B), -1, h_R1D.shape[-1])
+            beams = Padded.of(torch.full_like(source.lengths_B, h_BKD.shape[1]), h_BKD.shape[1])
+            return self.cross(h_BKD, beams, memory, source).view_as(h_R1D)
+
+        x_R1D = self.attention_residual(x_R1D, attention)
+        x_R1D = self.cross_residual(x_R1D, cross)
+        return self.feed_forward_residual(x_R1D, self.feed_forward)
 
 
 @dataclass
 class Past:
-    """Keys and values of one decoder layer's earlier positions, [B, T, H, K], allocated once and filled in place."""
+    """Keys and values of one decoder layer's earlier positions, [R, T, H, K], with room for more."""
 
     keys: Tensor
     values: Tensor
@@ -212,9 +217,9 @@ class Transformer(nn.Module):
             x = layer(x, layout, layer_memory, source, causal=causal)
         return self.decoder_norm(x)
 
-    def decode_step(self, ids_B: Tensor, time: int, past: list[Past], memory: list[Memory], source: Padded) -> Tensor:
-        """The next hidden vectors [B, D] of causal decoding, after feeding `ids_B` at position `time`."""
-        x = self.target(ids_B[:, None], torch.full_like(ids_B, time)[:, None])
+    def decode_step(self, ids_R: Tensor, time: int, past: list[Past], memory: list[Memory], source: Padded) -> Tensor:
+        """The next hidden vectors [R, D] of causal decoding, after feeding `ids_R` at position `time`."""
+        x = self.target(ids_R[:, None], torch.full_like(ids_R, time)[:, None])
         for layer, layer_past, layer_memory in zip(self.decoder, past, memory, strict=True):
             x = layer.step(x, layer_past, time, layer_memory, source)  # type: ignore[operator]
         return self.decoder_norm(x)[:, 0]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from maskpredict.decoding.beam_search import Beams, beam_search
@@ -14,7 +16,7 @@ from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens, pad, round_up
 from maskpredict.model.layout import Padded
-from maskpredict.model.transformer import Memory, Past, suppress
+from maskpredict.model.transformer import Memory, suppress
 from maskpredict.systems.base import Loss, System
 
 
@@ -84,19 +86,21 @@ class Autoregressive(System):
             eos=self.special.eos,
             length_penalty=settings.length_penalty,
         )
-        return [self._hypotheses(found, row, settings.num_hypotheses) for row in range(len(requests))]
+        return self._hypotheses(found, settings.num_hypotheses)[: len(requests)]
 
-    def _hypotheses(self, found: Beams, row: int, count: int) -> list[Hypothesis]:
-        hypotheses = []
-        for beam in range(count):
-            score = float(found.scores_BK[row, beam])
-            if score == float("-inf"):
-                break
-            ids = found.tokens_BKT[row, beam].tolist()
-            length = ids.index(self.special.eos) + 1
-            log_probs = found.log_probs_BKT[row, beam, :length].tolist()
-            hypotheses.append(Hypothesis(ids[:length], log_probs, score, passes=length))
-        return hypotheses
+    def _hypotheses(self, found: Beams, count: int) -> list[list[Hypothesis]]:
+        """The best `count` of each sentence, or as many as there are."""
+        scores = found.scores_BK[:, :count].tolist()
+        tokens = found.tokens_BKT[:, :count].tolist()
+        log_probs = found.log_probs_BKT[:, :count].tolist()
+        return [
+            [self._hypothesis(*one) for one in zip(*sentence, strict=True) if one[0] > -math.inf]
+            for sentence in zip(scores, tokens, log_probs, strict=True)
+        ]
+
+    def _hypothesis(self, score: float, ids: list[int], log_probs: list[float]) -> Hypothesis:
+        length = ids.index(self.special.eos) + 1
+        return Hypothesis(ids[:length], log_probs[:length], score, passes=length)
 
     @torch.inference_mode()
     def score(
@@ -114,7 +118,7 @@ class Autoregressive(System):
         ]
 
 
-GROWTH = 32
+ROOM = 16
 """Positions by which the caches of earlier keys and values grow."""
 
 
@@ -122,30 +126,27 @@ class _Incremental:
     """The decoder's growing state: earlier keys and values of each beam, and the source's, computed once."""
 
     def __init__(self, system: Autoregressive, source: Tokens, beams: int, settings: BeamSettings) -> None:
-        self.system, self.settings = system, settings
+        self.system, self.beams, self.suppressed = system, beams, settings.suppress_tokens
         assert isinstance(source.layout, Padded)
-        encoded = system.transformer.encode(source.ids, source.layout)
-        self.source = source.layout.repeat(beams)
-        self.memory = [
-            Memory(m.keys.repeat_interleave(beams, 0), m.values.repeat_interleave(beams, 0))
-            for m in system.transformer.memory(encoded)
-        ]
-        self.past: list[Past] = []
+        self.source = source.layout
+        self.memory = system.transformer.memory(system.transformer.encode(source.ids, source.layout))
+        self.past = system.transformer.new_past(len(source.ids) * beams, ROOM)
 
-    def advance(self, last_R: Tensor, origin_R: Tensor, time: int) -> Tensor:
+    def advance(self, last_R: Tensor, origin_R: Tensor | None, time: int) -> Tensor:
         transformer = self.system.transformer
-        if time % GROWTH == 0:  # grow the caches in steps, so that short translations stay cheap
-            self._grow(len(last_R), time + GROWTH)
-        for past in self.past:
-            past.keys[:, :time] = past.keys[origin_R, :time]
-            past.values[:, :time] = past.values[origin_R, :time]
+        if origin_R is not None:
+            self._follow(origin_R)
+        if time == self.past[0].keys.shape[1]:
+            for past in self.past:  # in steps, so that short translations stay cheap
+                past.keys, past.values = (F.pad(x, (0, 0, 0, 0, 0, ROOM)) for x in (past.keys, past.values))
         hidden_RD = transformer.decode_step(last_R, time, self.past, self.memory, self.source)
-        logits_RV = transformer.output(hidden_RD).float()
-        return suppress(logits_RV, self.settings.suppress_tokens).log_softmax(-1)
+        return suppress(transformer.output(hidden_RD).float(), self.suppressed)
 
-    def _grow(self, rows: int, width: int) -> None:
-        larger = self.system.transformer.new_past(rows, width)
-        for old, new in zip(self.past, larger, strict=False):  # there is nothing old at the first step
-            new.keys[:, : old.keys.shape[1]] = old.keys
-            new.values[:, : old.values.shape[1]] = old.values
-        self.past = larger
+    def _follow(self, origin_R: Tensor) -> None:
+        """Let each row continue another one; sentences that are not continued leave."""
+        for past in self.past:
+            past.keys, past.values = past.keys.index_select(0, origin_R), past.values.index_select(0, origin_R)
+        if len(origin_R) < len(self.source.lengths_B) * self.beams:
+            stay_B = origin_R[:: self.beams] // self.beams
+            self.source = self.source.select(stay_B)
+            self.memory = [Memory(m.keys[stay_B], m.values[stay_B]) for m in self.memory]
