@@ -12,27 +12,11 @@ Shape letters: B rows (sentences), T positions, N tokens of a packed batch, H he
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-
-try:
-    from maskpredict.model.packed_attention import LONGEST, packed_attention
-except ImportError:  # no Triton, as with a CPU build of PyTorch
-    packed_attention = None  # type: ignore[assignment]
-
-try:
-    from torch.nn.attention.varlen import varlen_attn
-
-    # The argument that asks for causal attention changed between PyTorch releases.
-    _named = inspect.signature(varlen_attn).parameters
-    _CAUSAL: dict[str, Any] = {"window_size": (-1, 0)} if "window_size" in _named else {"is_causal": True}
-except ImportError:  # before PyTorch 2.10
-    varlen_attn = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -164,10 +148,9 @@ def _attend_rows(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: b
 
 def _attend_packed(q: Tensor, k: Tensor, v: Tensor, queries: Packed, keys: Packed, causal: bool) -> Tensor:
     if q.is_cuda and q.dtype in (torch.bfloat16, torch.float16):
-        if packed_attention is not None and max(queries.max_length, keys.max_length) <= LONGEST:
-            return packed_attention(q, k, v, queries.starts, keys.starts, causal)
-        if varlen_attn is not None:
-            return _varlen(q, k, v, queries, keys, causal)
+        from maskpredict.model.gpu_attention import attend_on_gpu
+
+        return attend_on_gpu(q, k, v, queries.starts, keys.starts, queries.max_length, keys.max_length, causal)
     # No packed kernel here: spread the tokens over rows, attend, and gather them again.
     k_rows, valid_BS = _spread(k, keys)
     v_rows, _ = _spread(v, keys)
@@ -184,10 +167,3 @@ def _spread(x: Tensor, layout: Packed) -> tuple[Tensor, Tensor]:
     place = torch.arange(layout.max_length, device=x.device)
     index = (layout.starts[:-1, None] + place).clamp(max=max(x.shape[0] - 1, 0))
     return x[index], place < layout.lengths_B[:, None]
-
-
-def _varlen(q: Tensor, k: Tensor, v: Tensor, queries: Packed, keys: Packed, causal: bool) -> Tensor:
-    options = _CAUSAL if causal else {}
-    out = varlen_attn(q, k, v, queries.starts, keys.starts, queries.max_length, keys.max_length, **options)
-    assert isinstance(out, Tensor)  # a tuple only when more is asked for
-    return out
