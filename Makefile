@@ -13,7 +13,7 @@ TOO_OLD := maskpredict needs Python 3.11 or newer; name one, as in: make PYTHON=
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
 
-demo: $(INSTALLED) ## translate with the shipped model and play its iterations in the terminal
+demo: $(INSTALLED) ## train a toy model, once, and play its iterations in the terminal
 	@$(BIN)/maskpredict demo
 
 test: lint ## run every check that CI runs: lint, types, tests

@@ -332,3 +332,12 @@ def test_every_configuration_survives_to_dict_and_from_dict(config: Everything) 
 def test_no_override_fails_with_anything_but_a_user_error(key: str, value: str) -> None:
     with suppress(UserError):
         loaded(f"{key}={value}")
+
+
+def test_a_whole_number_too_large_for_a_float_is_a_users_mistake() -> None:
+    @dataclass(frozen=True)
+    class Rate:
+        rate: float = 1.0
+
+    with pytest.raises(UserError, match="'rate' must be a number"):
+        load_config(Rate, None, [f"rate={10**400}"])

@@ -21,6 +21,7 @@ import dataclasses
 import difflib
 import functools
 import inspect
+import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -130,7 +131,7 @@ def _convert(kind: Any, value: Any, key: str, default: Any = None) -> Any:
         return {_convert(args[0], k, key): _convert(args[1], v, _join(key, k)) for k, v in value.items()}
     if origin is Literal and any(value == a and type(value) is type(a) for a in args):
         return value
-    if kind is float and type(value) is int:
+    if kind is float and type(value) is int and abs(value) <= sys.float_info.max:
         return float(value)
     if kind is Path and isinstance(value, str):
         return Path(value)

@@ -11,7 +11,7 @@ import typer
 def demo(
     folder: Annotated[Path, typer.Argument(help="Where the demo keeps its model.")] = Path(".maskpredict-demo"),
 ) -> None:
-    """Train a toy model in about a minute, once, and play its iterations."""
+    """Train a toy model in a minute or two, once, and play its iterations."""
     from maskpredict.demo import demo as run
 
     run(folder)

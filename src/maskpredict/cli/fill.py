@@ -10,7 +10,6 @@ import typer
 from maskpredict.cli import options
 from maskpredict.cli.options import Format
 from maskpredict.cli.streams import input_pairs, output, watched
-from maskpredict.errors import UserError
 
 if TYPE_CHECKING:
     from maskpredict.runtime.translation import Translation
@@ -25,7 +24,7 @@ def fill(
         typer.Argument(help="Sources and templates as two files or one .tsv; standard input if left out."),
     ] = None,
     output_file: options.OutputFile = None,
-    format: Annotated[Format, typer.Option(help="What a line of output holds: text or jsonl.")] = Format.text,
+    format: Annotated[Format, typer.Option(help="What a line of output holds.")] = Format.text,
     iterations: options.Iterations = None,
     length_candidates: options.LengthCandidates = None,
     strategy: options.Strategy = None,
@@ -37,8 +36,6 @@ def fill(
 
     A line of standard input is a source, a tab and a template, such as `Guten Morgen!` and `Good ___!`
     """
-    if format is Format.trace:
-        raise UserError("fill has no trace format; use text or jsonl.")
     settings = options.settings_from(iterations=iterations, length_candidates=length_candidates, strategy=strategy)
     translator = options.open_translator(model, device, threads)
     from maskpredict.runtime.lines import Line

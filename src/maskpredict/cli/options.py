@@ -60,6 +60,13 @@ class Format(StrEnum):
 
     text = "text"
     jsonl = "jsonl"
+
+
+class TranslateFormat(StrEnum):
+    """What a line of `translate`'s output holds."""
+
+    text = "text"
+    jsonl = "jsonl"
     trace = "trace"
 
 

@@ -10,7 +10,6 @@ import typer
 from maskpredict.cli import options
 from maskpredict.cli.options import Format
 from maskpredict.cli.streams import input_pairs, output, watched
-from maskpredict.errors import UserError
 
 
 def score(
@@ -32,8 +31,6 @@ def score(
     threads: options.Threads = None,
 ) -> None:
     """Score translations as `translate` scores its own."""
-    if format is Format.trace:
-        raise UserError("score has no trace format; use text or jsonl.")
     settings = options.settings_from(iterations=iterations, strategy=strategy, length_penalty=length_penalty)
     translator = options.open_translator(model, device, threads)
     scored = translator.score_stream(

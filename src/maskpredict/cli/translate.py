@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maskpredict.cli import options
-from maskpredict.cli.options import Format
+from maskpredict.cli.options import TranslateFormat
 from maskpredict.cli.streams import Output, input_lines, is_typed, output, watched
 from maskpredict.errors import UserError
 
@@ -27,7 +27,7 @@ def translate(
     model: options.Model,
     file: Annotated[Path | None, typer.Argument(help="Lines to translate; standard input if left out.")] = None,
     output_file: options.OutputFile = None,
-    format: Annotated[Format, typer.Option(help="What a line of output holds.")] = Format.text,
+    format: Annotated[TranslateFormat, typer.Option(help="What a line of output holds.")] = TranslateFormat.text,
     play: Annotated[bool, typer.Option("--play", help="Show the passes in the terminal instead.")] = False,
     pin: Annotated[
         list[str] | None,
@@ -63,7 +63,7 @@ def translate(
         num_hypotheses=num_hypotheses,
         beam_size=beam_size,
         length_penalty=length_penalty,
-        trace=True if play or format is Format.trace else None,
+        trace=True if play or format is TranslateFormat.trace else None,
     )
     typed = is_typed(file)
     translator = options.open_translator(model, device, threads)
@@ -101,10 +101,10 @@ def _pin(text: str) -> PinLike:
     return (placed[1], int(placed[2])) if placed else text
 
 
-def _write(out: Output, format: Format, source: str, translation: Translation) -> None:
-    if format is Format.text:
+def _write(out: Output, format: TranslateFormat, source: str, translation: Translation) -> None:
+    if format is TranslateFormat.text:
         out.write(translation.text)
-    elif format is Format.jsonl:
+    elif format is TranslateFormat.jsonl:
         out.write_json(translation.to_dict())
     else:
         out.write_json({"source": source, **_traced(translation)})

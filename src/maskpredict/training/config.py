@@ -95,7 +95,7 @@ class TrainConfig:
     precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     """Arithmetic of forward and backward passes; weights stay float32. auto: bfloat16 where the device has it."""
     engine: Literal["auto", "eager", "captured"] = "auto"
-    """captured replays compiled steps of one fixed shape on a GPU; auto uses it where it can."""
+    """captured replays a recorded step of one fixed shape on a GPU; auto uses it where it can."""
     threads: int | None = None
     """CPU threads; none leaves PyTorch's choice."""
 

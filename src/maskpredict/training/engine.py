@@ -1,8 +1,9 @@
 """How one part of an update is computed: forward pass, backward pass, gradients added up.
 
 - `EagerEngine` runs the system's loss as it is written, on any device and any batch.
-- `CapturedEngine` compiles it for one packed shape and records it as a CUDA graph, so that a part costs one launch. The
-  same loss within rounding, several times as fast on a large GPU, where launching small kernels is what takes the time.
+- `CapturedEngine` records it for one packed shape as a CUDA graph, so that a part costs one launch: the same loss
+  within rounding, twice as fast on a large GPU. Compiling it as well pays again by half, but is off until
+  `benchmarks/training_engine.py` has shown on a GPU that the compiled loss is the same one.
 """
 
 from __future__ import annotations
@@ -69,9 +70,9 @@ class EagerEngine:
 
 
 class CapturedEngine:
-    """One compiled, captured step of one fixed packed shape; CUDA only."""
+    """One captured step of one fixed packed shape, compiled if asked; CUDA only."""
 
-    def __init__(self, system: System, dtype: torch.dtype, max_length: int, *, compiled: bool = True) -> None:
+    def __init__(self, system: System, dtype: torch.dtype, max_length: int, *, compiled: bool = False) -> None:
         self.system, self.dtype, self.max_length = system, dtype, max_length
         self.run = torch.compile(self._sums, fullgraph=True, dynamic=False) if compiled else self._sums
         self.graph: torch.cuda.CUDAGraph | None = None

@@ -5,7 +5,8 @@ Sentences are mostly far shorter: 27 subwords leave four fifths of such a block 
 one sentence, holds all of it in registers, in a tile of 32, 64 or 128 positions as it needs, and the backward pass
 simply computes the probabilities again.
 
-Used by `layout.attend` for packed batches whose rows are at most LONGEST long.
+A candidate for `model/gpu_attention.py`, for rows of at most LONGEST positions. Right under Triton's interpreter on a
+CPU; not yet run on a GPU, so nothing uses it.
 """
 
 from __future__ import annotations
