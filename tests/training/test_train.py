@@ -150,6 +150,19 @@ def test_a_run_can_start_from_a_models_weights(make_config: MakeConfig, read_met
     torch.testing.assert_close(ModelFolder.read(continued).weights, ModelFolder.read(model).weights)
 
 
+def test_a_student_can_start_from_its_teachers_transformer(make_config: MakeConfig) -> None:
+    teacher = train(make_config("teacher", system="autoregressive", steps=5), quiet=True).model
+    still = OptimizerConfig(rate=1e-12, warmup=1, weight_decay=0.0)
+    student = train(
+        replace(make_config("student", steps=1, start_from=str(teacher)), optimizer=still), quiet=True
+    ).model
+    assert teacher is not None
+    assert student is not None
+    weights, taken_over = ModelFolder.read(teacher).weights, ModelFolder.read(student).weights
+    assert taken_over.keys() - weights.keys() == {"length.table.weight"}
+    torch.testing.assert_close({name: taken_over[name] for name in weights}, dict(weights))
+
+
 def test_training_is_the_same_every_time_and_differs_with_the_seed(
     make_config: MakeConfig, read_metrics: ReadMetrics
 ) -> None:

@@ -257,7 +257,11 @@ def _system(config: TrainConfig, dataset: Dataset) -> System:
         )
     system = find_system(config.system)(shape, vocabulary_of(dataset.tokenizers), config.label_smoothing)
     if config.start_from:
-        load_weights(system, ModelFolder.read(Path(config.start_from)).weights)
+        start = ModelFolder.read(Path(config.start_from)).weights
+        own = own_weights(system)
+        # A student may start from its teacher: the transformer is the same, the length head stays as it is.
+        kept = {name: weight for name, weight in own.items() if not name.startswith("transformer.")}
+        load_weights(system, {**kept, **{name: weight for name, weight in start.items() if name in own}})
     return system
 
 
