@@ -3,7 +3,6 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-INSTALLED := .venv/.installed
 
 TOO_OLD := maskpredict needs Python 3.11 or newer; name one, as in: make PYTHON=/usr/bin/python3.12
 
@@ -13,21 +12,24 @@ TOO_OLD := maskpredict needs Python 3.11 or newer; name one, as in: make PYTHON=
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
 
-demo: $(INSTALLED) ## train a toy model, once, and play its iterations in the terminal
+demo: .venv/.installed ## train a toy model, once, and play its iterations in the terminal
 	@$(BIN)/maskpredict demo
 
 test: lint ## run every check that CI runs: lint, types, tests
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n 2 --dist loadfile
 
-lint: $(INSTALLED) ## check style, format and types
+lint: .venv/.installed-dev ## check style, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-$(INSTALLED): pyproject.toml constraints.txt
+# What the package itself needs is enough for the demo; the checks need more.
+.venv/.installed .venv/.installed-dev: pyproject.toml constraints.txt
 	@test -x $(BIN)/pip || { \
 		$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "$(TOO_OLD)")' && \
 		$(PYTHON) -m venv .venv; }
 	@echo "Installing into .venv; the first time this takes some minutes."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.$(EXTRA)'
 	@touch $@
+
+.venv/.installed-dev: EXTRA := [dev]

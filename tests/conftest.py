@@ -6,6 +6,7 @@ Each word of `xx` has one translation in `yy`, its letters reversed and capitali
 from __future__ import annotations
 
 import random
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +22,10 @@ from maskpredict.model.folder import ModelFolder, own_weights
 from maskpredict.systems import find_system, vocabulary_of
 from maskpredict.systems.base import System
 from maskpredict.tokenizer import Tokenizers
+
+# A shell starts background jobs with Ctrl-C ignored, and programs that tests start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 WORDS = [a + b for a in ("ba", "ko", "ti", "lu") for b in ("ne", "sa", "mo", "ri", "ke", "fu")]
 CONFIG = ModelConfig(

@@ -19,7 +19,8 @@ PACKAGE = Path(maskpredict.__file__).parent
 LAYERS = [
     ["errors"],
     ["new_folder", "progress", "yaml_dialect"],
-    ["config"],
+    ["config", "packing", "special_ids", "bpe"],
+    ["dictionary"],
     ["tokenizer"],
     ["corpus"],
     ["model"],
@@ -28,8 +29,8 @@ LAYERS = [
     ["training", "runtime", "player"],
     ["distill"],
     ["evaluate"],
-    ["bench", "report", "convert", "serve"],
-    ["demo"],
+    ["bench", "report", "convert", "export", "serve"],
+    ["demo", "reproduce"],
     ["cli"],
 ]
 FLOOR = {part: floor for floor, parts in enumerate(LAYERS) for part in parts}

@@ -13,22 +13,15 @@ from typing import Protocol
 
 import sentencepiece
 
+from maskpredict.dictionary import DictionaryTokenizer
 from maskpredict.errors import UserError
+from maskpredict.special_ids import SpecialIds
 
-JOINT_FILE = "tokenizer.model"
-SOURCE_FILE = "source.model"
-TARGET_FILE = "target.model"
+__all__ = ["SentencePieceTokenizer", "SpecialIds", "Tokenizer", "Tokenizers"]
 
-
-@dataclass(frozen=True)
-class SpecialIds:
-    """The ids that stand for no text. The defaults are those of every vocabulary learned here."""
-
-    pad: int = 0
-    bos: int = 1
-    eos: int = 2
-    unk: int = 3
-    mask: int = 4
+JOINT_FILE, SOURCE_FILE, TARGET_FILE = "tokenizer.model", "source.model", "target.model"
+_DICTIONARY_SUFFIX = ".dict.json"
+"""Takes the place of `.model` in these names when a tokenizer is an imported dictionary."""
 
 
 class Tokenizer(Protocol):
@@ -150,20 +143,31 @@ class Tokenizers:
     @classmethod
     def load(cls, folder: Path) -> Tokenizers:
         """Read the tokenizer files of a data or model folder."""
-        if (folder / JOINT_FILE).exists():
-            tokenizer = SentencePieceTokenizer.load(folder / JOINT_FILE)
-            return cls(tokenizer, tokenizer)
-        for name in (SOURCE_FILE, TARGET_FILE):
-            if not (folder / name).exists():
-                raise UserError(f"{folder} has no tokenizer: no {JOINT_FILE}, and no {SOURCE_FILE} and {TARGET_FILE}.")
-        return cls(*(SentencePieceTokenizer.load(folder / name) for name in (SOURCE_FILE, TARGET_FILE)))
+        if joint := _load(folder / JOINT_FILE):
+            return cls(joint, joint)
+        source, target = _load(folder / SOURCE_FILE), _load(folder / TARGET_FILE)
+        if source is None or target is None:
+            raise UserError(f"{folder} has no tokenizer: no {JOINT_FILE}, and no {SOURCE_FILE} and {TARGET_FILE}.")
+        return cls(source, target)
 
     def save(self, folder: Path) -> list[Path]:
         """Write the tokenizer files into an existing folder, and say which they are."""
-        paths = [folder / name for name in ((JOINT_FILE,) if self.joint else (SOURCE_FILE, TARGET_FILE))]
-        for path, tokenizer in zip(paths, self._distinct(), strict=True):
-            tokenizer.save(path)
+        paths = []
+        for name, tokenizer in self._named():
+            is_dictionary = isinstance(tokenizer, DictionaryTokenizer)
+            paths.append((folder / name).with_suffix(_DICTIONARY_SUFFIX) if is_dictionary else folder / name)
+            tokenizer.save(paths[-1])
         return paths
 
-    def _distinct(self) -> Iterable[Tokenizer]:
-        return (self.source,) if self.joint else (self.source, self.target)
+    def _named(self) -> Iterable[tuple[str, Tokenizer]]:
+        if self.joint:
+            return ((JOINT_FILE, self.source),)
+        return (SOURCE_FILE, self.source), (TARGET_FILE, self.target)
+
+
+def _load(path: Path) -> Tokenizer | None:
+    """The tokenizer of a folder's file, whichever kind it is, or None if there is no such file."""
+    if path.exists():
+        return SentencePieceTokenizer.load(path)
+    dictionary = path.with_suffix(_DICTIONARY_SUFFIX)
+    return DictionaryTokenizer.load(dictionary) if dictionary.exists() else None

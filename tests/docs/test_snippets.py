@@ -141,6 +141,10 @@ def made_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
         student = ["data=toy/distilled", "run=toy/cmlm-distilled", "steps=40"]
         train(load_config(TrainConfig, RECIPES / "toy-cmlm.yaml", student), quiet=True)
         shutil.copytree("toy/cmlm-distilled", ".maskpredict-demo/run")
+        Path("released-en-de").mkdir()
+        for path in (ROOT.parent / "shared" / "fixtures" / "original-tiny").iterdir():
+            shutil.copyfile(path, Path("released-en-de") / path.name)
+        Path("released-en-de/codes").write_text("#version: 0.2\ne n</w>\n", encoding="utf-8")
     return folder
 
 

@@ -11,10 +11,15 @@ import maskpredict
 from maskpredict.cli.average import average
 from maskpredict.cli.demo import demo
 from maskpredict.cli.distill import distill
+from maskpredict.cli.evaluate import evaluate
+from maskpredict.cli.export import export
 from maskpredict.cli.fill import fill
+from maskpredict.cli.import_ import import_
 from maskpredict.cli.inspect import inspect
+from maskpredict.cli.pack import pack, unpack
 from maskpredict.cli.prepare import PairsCommand, prepare
 from maskpredict.cli.reporting import reported
+from maskpredict.cli.reproduce import reproduce
 from maskpredict.cli.score import score
 from maskpredict.cli.train import train
 from maskpredict.cli.translate import translate
@@ -26,8 +31,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command(cls=PairsCommand)(reported(prepare))
-for verb in (train, average, distill, translate, fill, score, inspect, demo):
+for verb in (train, average, distill, translate, fill, score, evaluate, export, inspect, reproduce, pack, unpack, demo):
     app.command()(reported(verb))
+app.command("import")(reported(import_))
 
 
 def _print_version(asked: bool) -> None:

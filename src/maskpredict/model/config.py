@@ -38,6 +38,8 @@ class ModelConfig:
     """One table for encoder, decoder and output (shared), for decoder and output (target), or three (separate)."""
     max_positions: int = 512
     """Longest sentence in subwords, end mark included; also the number of length classes."""
+    length_classes: int | None = None
+    """Number of length classes where it differs, as in some imported models."""
 
     def __post_init__(self) -> None:
         if self.width % self.heads:

@@ -2,7 +2,7 @@
 
 config.json         architecture, system, languages, vocabulary sizes, format version
 model.safetensors   weights, in float32 or half precision
-tokenizer.model     or source.model and target.model
+tokenizer.model     or source.model and target.model; .dict.json instead of .model in imported models
 generation.json     default decoding settings
 README.md           model card: data, scores with signatures, licence
 """

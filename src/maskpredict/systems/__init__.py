@@ -10,9 +10,12 @@ from maskpredict.model.folder import ModelFolder, load_weights
 from maskpredict.systems.autoregressive import Autoregressive
 from maskpredict.systems.base import Loss, System, Vocabulary
 from maskpredict.systems.cmlm import CMLM
+from maskpredict.systems.fairseq_cmlm import FairseqCMLM, FairseqRelativeCMLM
 from maskpredict.tokenizer import Tokenizers
 
-SYSTEMS: dict[str, type[System]] = {system.name: system for system in (CMLM, Autoregressive)}
+SYSTEMS: dict[str, type[System]] = {
+    system.name: system for system in (CMLM, Autoregressive, FairseqCMLM, FairseqRelativeCMLM)
+}
 """Systems by the name that configs and model folders use."""
 
 
@@ -39,6 +42,8 @@ __all__ = [
     "CMLM",
     "SYSTEMS",
     "Autoregressive",
+    "FairseqCMLM",
+    "FairseqRelativeCMLM",
     "Loss",
     "System",
     "Vocabulary",

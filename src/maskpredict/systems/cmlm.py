@@ -37,7 +37,7 @@ class CMLM(System):
 
     def __init__(self, config: ModelConfig, vocabulary: Vocabulary, label_smoothing: float = 0.1) -> None:
         super().__init__(config, vocabulary, label_smoothing)
-        self.length = LengthHead(config.max_positions, config.width)
+        self.length = LengthHead(config.length_classes or config.max_positions, config.width)
 
     def loss(self, batch: Batch) -> Loss:
         """Cross-entropy of the masked tokens, plus the length's, both summed (to be divided by the masked tokens)."""

@@ -39,6 +39,8 @@ class RunState:
     best_loss: float | None = None
     """Lowest validation loss so far."""
     validations_since_best: int = 0
+    forgot_at: int | None = None
+    """Updates made when the run was last continued without its optimiser's memory."""
 
     @classmethod
     def read(cls, folder: Path) -> RunState:

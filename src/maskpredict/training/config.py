@@ -86,6 +86,8 @@ class TrainConfig:
     """AdamW and its learning rate."""
     validation: ValidationConfig = ValidationConfig()
     """What is measured during training."""
+    rewarmup: int = 500
+    """Updates until a run that is continued without its optimiser's memory is back at the schedule's rate."""
     checkpoint_every: int = 1_000
     """Updates between checkpoints to resume from."""
     keep_best: int = 5

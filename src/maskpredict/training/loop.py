@@ -6,11 +6,8 @@ stopped for any reason (end of its time, Ctrl-C, a killed process) goes on from 
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,11 +35,12 @@ from maskpredict.training.checkpoint import (
 from maskpredict.training.config import TrainConfig
 from maskpredict.training.engine import CapturedEngine, EagerEngine, Engine
 from maskpredict.training.feed import Feed, Update
+from maskpredict.training.interruption import interruptible
 from maskpredict.training.metrics import Metrics, Speed
 from maskpredict.training.optimizer import Optimizer
 from maskpredict.training.parallel import Workers, own_device, workers
 from maskpredict.training.run_folder import RunFolder
-from maskpredict.training.schedule import learning_rate
+from maskpredict.training.schedule import learning_rate, rewarmup_share
 from maskpredict.training.validation import Validation
 
 SECONDS_BETWEEN_RECORDS = 1.0
@@ -62,18 +60,18 @@ class TrainResult:
 
 def train(config: TrainConfig, *, stop_after: float | None = None, quiet: bool = False) -> TrainResult:
     """Train a model, or continue a run; with `stop_after`, leave cleanly after that many seconds."""
+    deadline = time.monotonic() + stop_after if stop_after else None
     if config.threads:
         torch.set_num_threads(config.threads)
     device = own_device(config.device)
     with (
         workers(device) as team,
         Progress(quiet=quiet or not team.first) as progress,
-        _interruptible() as interrupted,
+        interruptible() as interrupted,
     ):
         run = Run(config, device, team)
         task = progress.task("Training", total=config.steps)
         task.advance(run.state.update)
-        deadline = time.monotonic() + stop_after if stop_after else None
         try:
             run.go(task, lambda: bool(interrupted) or (deadline is not None and time.monotonic() > deadline))
         finally:
@@ -121,8 +119,12 @@ class Run:
         if not saved:
             return RunState()
         load_weights(self.system, load_tensors(saved[-1] / WEIGHTS_FILE))
-        self.optimizer.restore(self.names, load_tensors(saved[-1] / OPTIMIZER_FILE))
-        return RunState.read(saved[-1])
+        state = RunState.read(saved[-1])
+        memory = saved[-1] / OPTIMIZER_FILE
+        if not memory.exists():  # `maskpredict pack --without-optimizer` leaves it out
+            return replace(state, forgot_at=state.update)
+        self.optimizer.restore(self.names, load_tensors(memory))
+        return state
 
     def _engine(self, scaler: torch.amp.GradScaler | None) -> tuple[Engine, Feed]:
         batch, captured = self.config.batch, _captured(self.config, self.device, self.dtype)
@@ -165,6 +167,7 @@ class Run:
     def _learn(self, update: Update) -> None:
         number = self.state.update + 1
         rate = learning_rate(self.config.optimizer, number, self._share())
+        rate *= rewarmup_share(self.state.forgot_at, number, self.config.rewarmup)
         sums = self.optimizer.update(self.engine, update, number, self.config.seed, rate)
         self.sums = sums if len(self.sums) == 0 else self.sums + sums
         self.speed.tokens += self.team.size * sum(part.arrays.target_tokens for part in update.parts)
@@ -277,24 +280,3 @@ def _captured(config: TrainConfig, device: torch.device, dtype: torch.dtype) -> 
     if config.engine == "captured" and not able:
         raise UserError("engine=captured needs a GPU with bfloat16; use engine=eager or auto.")
     return able and config.engine != "eager"
-
-
-@contextmanager
-def _interruptible() -> Iterator[list[int]]:
-    """Turn Ctrl-C and termination into a request to stop after the current update; a second one stops at once."""
-    received: list[int] = []
-
-    def remember(number: int, frame: object) -> None:
-        if received:
-            raise KeyboardInterrupt
-        received.append(number)
-
-    if threading.current_thread() is not threading.main_thread():  # only there can Python handle signals
-        yield received
-        return
-    previous = {number: signal.signal(number, remember) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield received
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

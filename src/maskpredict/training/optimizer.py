@@ -79,8 +79,8 @@ class Optimizer:
                 continue
             step_device = parameter.device if self.adam.defaults["fused"] else torch.device("cpu")
             self.adam.state[parameter] = {
-                "exp_avg": saved[f"exp_avg.{name}"].to(parameter.device),
-                "exp_avg_sq": saved[f"exp_avg_sq.{name}"].to(parameter.device),
+                "exp_avg": saved[f"exp_avg.{name}"].to(parameter),
+                "exp_avg_sq": saved[f"exp_avg_sq.{name}"].to(parameter),
                 "step": saved[f"step.{name}"].to(step_device),
             }
         if self.scaler and SCALER in saved:

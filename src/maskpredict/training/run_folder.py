@@ -18,7 +18,7 @@ from maskpredict.training.config import TrainConfig
 
 CONFIG_FILE = "config.yaml"
 MAY_CHANGE = (
-    *("run", "steps", "seconds", "validation", "checkpoint_every", "keep_best"),
+    *("run", "steps", "seconds", "validation", "rewarmup", "checkpoint_every", "keep_best"),
     *("device", "precision", "engine", "threads"),
 )
 """Values that may differ when a run is continued; any other would make it another run."""

@@ -7,6 +7,14 @@ import math
 from maskpredict.training.config import OptimizerConfig
 
 
+def rewarmup_share(forgot_at: int | None, update: int, rewarmup: int) -> float:
+    """Share of the schedule's rate for an update, counted from 1, of a run that lost its moments at `forgot_at`.
+
+    The first steps of fresh moments are too sure of themselves for the rate that the run has reached.
+    """
+    return 1.0 if forgot_at is None else min(1.0, (update - forgot_at) / max(rewarmup, 1))
+
+
 def learning_rate(config: OptimizerConfig, update: int, done: float) -> float:
     """Rate of an update, counted from 1, when a share `done` of the run (0 to 1) lies behind it."""
     peak = config.rate * min(1.0, update / max(config.warmup, 1))

@@ -1,0 +1,28 @@
+"""`maskpredict import`: models of other programs as model folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def import_(
+    format: Annotated[
+        str,
+        typer.Argument(help="mask-predict-release, fairseq-cmlm or fairseq-transformer.", show_default=False),
+    ],
+    folder: Annotated[Path, typer.Argument(help="Folder with checkpoint and dictionaries.", show_default=False)],
+    out: Annotated[Path, typer.Argument(help="Model folder to make.", show_default=False)],
+    bpe_codes: Annotated[
+        Path | None, typer.Option(help="Codes file of subword-nmt; without it the model takes subwords only.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option(help="Replace an earlier model folder.")] = False,
+) -> None:
+    """Make a model folder of another program's checkpoint."""
+    from maskpredict.convert.importing import import_model
+
+    contents = import_model(format, folder, out, bpe_codes=bpe_codes, overwrite=overwrite)
+    pair = f"{contents.languages.source} to {contents.languages.target}"
+    typer.echo(f"{out} translates {pair}, a {contents.system} model.", err=True)

@@ -1,0 +1,63 @@
+"""`maskpredict reproduce`: a recipe from raw text to a model with scores, in pieces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from maskpredict.cli.options import Config, Overrides, config_path
+
+if TYPE_CHECKING:
+    from maskpredict.reproduce.recipe import Recipe
+
+WORK_LEFT = 75
+"""What sysexits.h calls EX_TEMPFAIL: the same command, given more time, will get further."""
+
+
+def reproduce(
+    recipe: Config,
+    overrides: Overrides = None,
+    work: Annotated[Path | None, typer.Option(help="Folder of all results; runs/RECIPE if left out.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of the recipe's corpora.")] = None,
+    stage: Annotated[
+        str | None, typer.Option(help="Make only prepare, teacher, distill, student, evaluate or ship.")
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="Leave within this time; exit code 75 says that work is left.")
+    ] = None,
+    redo: Annotated[
+        bool, typer.Option("--redo", help="Make stages again whose values have changed; old results are kept.")
+    ] = False,
+    show: Annotated[bool, typer.Option("--list", help="Show the stages and their state, and do nothing.")] = False,
+) -> None:
+    """Prepare, train a teacher, distill, train a student, score and ship; the same command continues."""
+    from maskpredict.reproduce.recipe import load_recipe
+    from maskpredict.reproduce.run import reproduce as run
+
+    path = config_path(recipe)
+    loaded = load_recipe(path, overrides or ())
+    folder = work or Path("runs") / path.stem
+    if show:
+        _show(loaded, folder)
+        return
+    result = run(loaded, folder, data=data, stage=stage, seconds=seconds, redo=redo)
+    if not result.finished:
+        left = ", ".join(result.left)
+        typer.echo(f"Stopped with work left ({left}); the same command continues.", err=True)
+        raise typer.Exit(WORK_LEFT)
+    typer.echo(f"Finished; the results are in {folder}.", err=True)
+
+
+def _show(recipe: Recipe, folder: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from maskpredict.reproduce.run import stage_states
+
+    table = Table("stage", "state", "seconds", "makes", "why")
+    for own in stage_states(recipe, folder):
+        seconds = f"{own.seconds:,.0f}" if own.record else ""
+        table.add_row(own.stage.name, own.state, seconds, str(folder / own.stage.makes[0]), own.reason)
+    Console().print(table)

@@ -1,0 +1,1 @@
+"""In by other doors: models of other programs as model folders. One file per foreign format."""

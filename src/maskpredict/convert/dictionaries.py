@@ -1,0 +1,60 @@
+"""The `dict.LANG.txt` files of fairseq: one "symbol count" a line; ids follow the order of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from maskpredict.bpe import BytePairs
+from maskpredict.corpus.dataset import Languages
+from maskpredict.dictionary import DictionaryTokenizer
+from maskpredict.errors import UserError
+from maskpredict.tokenizer import SpecialIds, Tokenizers
+
+_PADDED_TO = 8
+"""fairseq fills vocabularies up to a multiple of this with made-up words."""
+
+
+def read_tokenizers(
+    folder: Path,
+    languages: Languages,
+    first: Sequence[str],
+    special: SpecialIds,
+    rows: tuple[int, int],
+    merges: BytePairs | None,
+) -> Tokenizers:
+    """The tokenizers of both sides.
+
+    `first` are the symbols in front of those of the files, `rows` the sizes of the embedding tables of both sides.
+    """
+    sides = [
+        _symbols(folder / f"dict.{language}.txt", first, size)
+        for language, size in zip((languages.source, languages.target), rows, strict=True)
+    ]
+    source = DictionaryTokenizer(sides[0], special, merges)
+    return Tokenizers(source, source if sides[0] == sides[1] else DictionaryTokenizer(sides[1], special, merges))
+
+
+def _symbols(path: Path, first: Sequence[str], size: int) -> list[str]:
+    symbols = [*first, *_read(path)]
+    if size != len(symbols) and size != -(-len(symbols) // _PADDED_TO) * _PADDED_TO:
+        raise UserError(
+            f"{path} makes a vocabulary of {len(symbols)} symbols, but the checkpoint has {size}; "
+            "use the dictionary the model was trained with."
+        )
+    return symbols + [f"madeupword{number:04d}" for number in range(size - len(symbols))]
+
+
+def _read(path: Path) -> list[str]:
+    try:
+        # Split at line feeds alone: a symbol may be a character that Python would take for the end of a line.
+        lines = path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
+    except FileNotFoundError as error:
+        raise UserError(f"{path} is missing; put the model's dictionary there.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read as text ({error}).") from error
+    pairs = [line.removesuffix("\r").rpartition(" ") for line in lines]
+    for number, (symbol, _, count) in enumerate(pairs, 1):
+        if not symbol or not count.isdecimal():
+            raise UserError(f'line {number} of {path} is not "symbol count"; copy the dictionary again.')
+    return [symbol for symbol, _, _ in pairs]

@@ -1,0 +1,32 @@
+"""fairseq's own CMLM (`cmlm_transformer`): its dictionary has no MASK, UNK plays that role."""
+
+from __future__ import annotations
+
+import re
+
+from maskpredict.convert.checkpoint import Checkpoint
+from maskpredict.convert.family import Family
+from maskpredict.convert.layers import Flavour
+from maskpredict.systems.fairseq_cmlm import FairseqCMLM, FairseqRelativeCMLM
+from maskpredict.tokenizer import SpecialIds
+
+SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
+"""What fairseq puts in front of every dictionary."""
+SPECIAL = SpecialIds(bos=0, pad=1, eos=2, unk=3, mask=3)
+FLAVOUR = Flavour(norm_epsilon=1e-5, scale_embeddings=True, activation="relu")
+
+
+def _system(checkpoint: Checkpoint) -> str:
+    return FairseqRelativeCMLM.name if checkpoint.settings.get("pred_length_offset") else FairseqCMLM.name
+
+
+FAIRSEQ_CMLM = Family(
+    name="fairseq-cmlm",
+    what="a CMLM of fairseq",
+    architectures=re.compile(r"cmlm_transformer(_wmt_en_de)?"),
+    symbols=SYMBOLS,
+    special=SPECIAL,
+    flavour=FLAVOUR,
+    system=_system,
+    length_table="decoder.embed_length.weight",
+)

@@ -1,0 +1,21 @@
+"""fairseq's autoregressive transformers, as teachers and rivals; they begin with the end mark where ours have BOS."""
+
+from __future__ import annotations
+
+import re
+
+from maskpredict.convert.fairseq_cmlm import FLAVOUR, SPECIAL, SYMBOLS
+from maskpredict.convert.family import Family
+from maskpredict.systems import Autoregressive
+
+FAIRSEQ_TRANSFORMER = Family(
+    name="fairseq-transformer",
+    what="an autoregressive model of fairseq",
+    architectures=re.compile(r"transformer(_tiny|_(iwslt|wmt|vaswani)_\w+)?"),
+    symbols=SYMBOLS,
+    special=SPECIAL,
+    flavour=FLAVOUR,
+    system=lambda checkpoint: Autoregressive.name,
+    begins_with_eos=True,
+    suppressed=(SPECIAL.bos, SPECIAL.pad),
+)

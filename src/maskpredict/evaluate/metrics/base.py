@@ -1,0 +1,21 @@
+"""What a metric over a whole test set is: sacreBLEU computes it, resamples it and signs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sacrebleu.metrics.base import Metric
+
+
+@dataclass(frozen=True)
+class CorpusMetric:
+    """A metric that sacreBLEU can compute, or one derived from its `Metric` class."""
+
+    name: str
+    """What the user writes."""
+    title: str
+    """What tables say."""
+    build: Callable[[str], Metric]
+    """Makes a fresh sacreBLEU metric, with the settings that suit a target language ("" if it is not known)."""
+    higher_is_better: bool = True

@@ -1,0 +1,100 @@
+"""What is scored: a file of finished translations, or a model that makes them now."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from maskpredict.config import to_dict
+from maskpredict.errors import UserError
+from maskpredict.evaluate.reference_set import Lines, ReferenceSet
+from maskpredict.progress import Progress
+from maskpredict.runtime.settings import resolve_settings
+from maskpredict.runtime.translator import Translator
+
+
+@dataclass(frozen=True)
+class Output:
+    """A system's translations of a test set, and where they came from."""
+
+    texts: list[str]
+    origin: Mapping[str, Any]
+    """The file, or the model and its decoding settings."""
+    seconds: float | None = None
+    """Time that translating took, without loading the model; None for a file."""
+
+
+class ScoredSystem(Protocol):
+    """Anything that has translations of a test set."""
+
+    @property
+    def name(self) -> str:
+        """What results call it."""
+
+    def check(self, references: ReferenceSet) -> None:
+        """Refuse, before any work is done, a test set that it cannot be scored on."""
+
+    def output(self, references: ReferenceSet, progress: Progress) -> Output:
+        """Its translations."""
+
+
+class HypothesisFile:
+    """A file with a translation for each line of the test set."""
+
+    def __init__(self, path: Path, name: str = "") -> None:
+        self.name = name or str(path)
+        self.path = path
+        self._lines = Lines.read(path)
+
+    def check(self, references: ReferenceSet) -> None:
+        """Refuse a file of another number of lines."""
+        self._lines.require_as_many_as(references.references[0])
+
+    def output(self, references: ReferenceSet, progress: Progress) -> Output:
+        """The lines of the file."""
+        return Output(self._lines.texts, {"file": str(self.path)})
+
+
+class ModelSystem:
+    """A model with decoding settings."""
+
+    def __init__(
+        self, translator: Translator, name: str, *, max_batch_size: int | None = None, **settings: Any
+    ) -> None:
+        """`settings` are those of the model's system, as `Translator.translate` takes them."""
+        self.name = name
+        self.translator, self.settings, self.max_batch_size = translator, settings, max_batch_size
+        try:
+            resolved = to_dict(resolve_settings(translator.system, translator.generation, settings))
+        except UserError as error:
+            raise UserError(f"{name}: {error}") from error
+        device = str(translator.device)
+        self._origin = {"system": translator.system.name, "device": device, "settings": resolved}
+
+    def check(self, references: ReferenceSet) -> None:
+        """Refuse a test set without sources, or of other languages."""
+        if references.source is None:
+            raise UserError(f"{self.name} has nothing to translate; give the sources of {references.name}.")
+        own, wanted = self.translator.languages, references.languages
+        if wanted is not None and wanted != own:
+            raise UserError(
+                f"{self.name} translates {own.source} to {own.target} and {references.name} is {wanted.source} to "
+                f"{wanted.target}; give the files themselves if that is what you want."
+            )
+
+    def output(self, references: ReferenceSet, progress: Progress) -> Output:
+        """Translate the sources."""
+        assert references.source is not None
+        sources = references.source.texts
+        task = progress.task(f"Translating {references.name} with {self.name}", total=len(sources))
+        started, texts = time.perf_counter(), []
+        for translation in self.translator.translate_stream(
+            sources, max_batch_size=self.max_batch_size, **self.settings
+        ):
+            texts.append(translation.text)
+            task.advance()
+        task.finish()
+        return Output(texts, self._origin, time.perf_counter() - started)

@@ -1,0 +1,30 @@
+"""Models for other runtimes, one file per format. A new format is a new file and a line here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from maskpredict.export.ctranslate2_folder import export_ctranslate2
+from maskpredict.export.onnx_graphs import export_onnx
+from maskpredict.export.opening import Exported
+from maskpredict.export.transformers_folder import export_transformers
+from maskpredict.model.folder import ModelFolder
+
+
+class Export(Protocol):
+    """Writes a model, named or read, as a new folder."""
+
+    def __call__(
+        self, model: str | Path | ModelFolder, out: Path, *, precision: str = "float32", overwrite: bool = False
+    ) -> Exported: ...
+
+
+EXPORTS: dict[str, Export] = {
+    "ctranslate2": export_ctranslate2,
+    "onnx": export_onnx,
+    "transformers": export_transformers,
+}
+"""Exports by the name of the format."""
+
+__all__ = ["EXPORTS", "Export", "Exported", "export_ctranslate2", "export_onnx", "export_transformers"]

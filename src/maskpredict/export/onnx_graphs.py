@@ -1,0 +1,167 @@
+"""Any model as two ONNX graphs, with the loop that makes a translation of them left outside.
+
+encoder.onnx    source_ids [B, S], source_lengths [B] -> memory [B, S, D], of a CMLM also length_log_probs [B, L]
+decoder.onnx    target_ids [B, T], target_lengths [B], memory [B, S, D], source_lengths [B] -> logits [B, T, V]
+onnx.json       system, languages, ids of the special symbols, longest sentence
+tokenizer.model or source.model and target.model
+
+`passes.py` says what goes in and comes out. What lies beyond a row's length makes no difference; suppressed ids have a
+logit of -inf. Cross-attention's keys and values are computed anew in each pass: so there is one tensor between the
+graphs, instead of two for each layer.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from maskpredict.export.opening import Exported, Format, leaving
+from maskpredict.export.passes import decode, encode, refuse_other_systems
+from maskpredict.model.folder import CARD_FILE, ModelFolder
+from maskpredict.model.transformer import suppress
+from maskpredict.runtime.settings import resolve_settings
+from maskpredict.systems import CMLM, System, build_system
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+ENCODER_FILE, DECODER_FILE, DESCRIPTION_FILE = "encoder.onnx", "decoder.onnx", "onnx.json"
+FORMAT = Format("ONNX", ("float32", "int8"), marker=DECODER_FILE, packages=("onnx", "onnxscript", "onnxruntime"))
+FORMAT_VERSION = 1
+OPSET = 20
+
+
+def export_onnx(
+    model: str | Path | ModelFolder, out: Path, *, precision: str = "float32", overwrite: bool = False
+) -> Exported:
+    """Write a model as ONNX graphs; with `int8`, weights are stored in 8 bits and activations rounded as they come."""
+    with leaving(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
+        refuse_other_systems(contents.system)
+        system = build_system(contents)
+        suppressed = resolve_settings(system, contents.generation, {}).suppress_tokens
+        _save(_encoder(system), partial / ENCODER_FILE, precision)
+        _save(_decoder(system, suppressed), partial / DECODER_FILE, precision)
+        description = json.dumps(_description(contents, system, precision), indent=2, ensure_ascii=False)
+        (partial / DESCRIPTION_FILE).write_text(description + "\n", encoding="utf-8")
+        contents.tokenizers.save(partial)
+        (partial / CARD_FILE).write_text(contents.card, encoding="utf-8")
+    return Exported.of(out)
+
+
+class _Encoder(nn.Module):
+    """The encoder, and the length head of a CMLM, as a module that can be traced."""
+
+    def __init__(self, system: System) -> None:
+        super().__init__()
+        self.system = system
+
+    def forward(self, source_ids: Tensor, source_lengths: Tensor) -> tuple[Tensor, ...]:
+        encoding = encode(self.system, source_ids, source_lengths)
+        if encoding.length_log_probs_BL is None:
+            return (encoding.memory_BSD,)
+        return encoding.memory_BSD, encoding.length_log_probs_BL
+
+
+class _Decoder(nn.Module):
+    """One pass of the decoder as a module that can be traced."""
+
+    def __init__(self, system: System, suppressed: tuple[int, ...]) -> None:
+        super().__init__()
+        self.system, self.suppressed = system, suppressed
+
+    def forward(self, target_ids: Tensor, target_lengths: Tensor, memory: Tensor, source_lengths: Tensor) -> Tensor:
+        return suppress(decode(self.system, target_ids, target_lengths, memory, source_lengths), self.suppressed)
+
+
+def _encoder(system: System) -> ModelProto:
+    batch, length = _axes("source_length")
+    shapes = {"source_ids": {0: batch, 1: length}, "source_lengths": {0: batch}}
+    examples = (torch.full((2, 12), system.special.eos), torch.tensor([12, 9]))
+    outputs = ["memory", "length_log_probs"] if isinstance(system, CMLM) else ["memory"]
+    return _graph(_Encoder(system), examples, shapes, outputs)
+
+
+def _decoder(system: System, suppressed: tuple[int, ...]) -> ModelProto:
+    batch, source = _axes("source_length")
+    _, target = _axes("target_length")
+    shapes = {
+        "target_ids": {0: batch, 1: target},
+        "target_lengths": {0: batch},
+        "memory": {0: batch, 1: source},
+        "source_lengths": {0: batch},
+    }
+    memory = torch.zeros(2, 12, system.config.width)
+    examples = (torch.full((2, 10), system.special.eos), torch.tensor([10, 9]), memory, torch.tensor([12, 9]))
+    return _graph(_Decoder(system, suppressed), examples, shapes, ["logits"])
+
+
+def _axes(name: str) -> tuple[Any, Any]:
+    """The two axes that may have any size. Ours begin at eight (see `model.layout`), the graphs do without that."""
+    return torch.export.Dim("batch"), torch.export.Dim(name, min=8)
+
+
+def _graph(module: nn.Module, examples: tuple[Tensor, ...], shapes: dict[str, Any], outputs: list[str]) -> ModelProto:
+    with _quiet():
+        program = torch.onnx.export(
+            module.eval(),
+            examples,
+            dynamo=True,
+            dynamic_shapes=shapes,
+            input_names=list(shapes),
+            output_names=outputs,
+            opset_version=OPSET,
+            verbose=False,
+        )
+    assert program is not None
+    graph = program.model_proto
+    for node in graph.graph.node:
+        del node.metadata_props[:]  # stack traces of the conversion, longer than the weights of a small model
+    # Shapes along the way: nobody needs them, and the quantizer trips over those of weights that it turns around.
+    del graph.graph.value_info[:]
+    return graph
+
+
+def _save(graph: ModelProto, path: Path, precision: str) -> None:
+    import onnx
+
+    if precision == "float32":
+        onnx.save(graph, path)
+        return
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    with _quiet():
+        quantize_dynamic(graph, path, weight_type=QuantType.QInt8, per_channel=True)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The converters' advice is for people who write converters."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+def _description(contents: ModelFolder, system: System, precision: str) -> dict[str, Any]:
+    return {
+        "format_version": FORMAT_VERSION,
+        "system": contents.system,
+        "languages": asdict(contents.languages),
+        "special": asdict(system.special),
+        "max_positions": contents.config.max_positions,
+        "precision": precision,
+        "generation": dict(contents.generation),
+    }

@@ -1,0 +1,182 @@
+"""The stage `evaluate`: sacreBLEU of every system and setting on every test set, a file for each.
+
+RESULTS/SYSTEM.SETTING.SPLIT.json   score, signature, settings, sentences, seconds, versions, device
+RESULTS/SYSTEM.SETTING.SPLIT.txt    the translations
+
+A score that is there is not computed again, so the stage goes on wherever it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import sacrebleu
+import torch
+
+import maskpredict
+from maskpredict.corpus.dataset import Dataset
+from maskpredict.evaluate.scores import score_corpus
+from maskpredict.progress import Progress, Task
+from maskpredict.reproduce.recipe import EvaluateConfig
+from maskpredict.runtime.translator import Translator
+
+WINDOW = 1_024
+"""Lines between two looks at the clock."""
+METRIC = "bleu"
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score, and all that it depends on."""
+
+    system: str
+    """teacher or student."""
+    settings: dict[str, Any]
+    """Of decoding; what is not here is as the model folder says."""
+    split: str
+    sentences: int
+    bleu: float
+    signature: str
+    """sacreBLEU's: what the score can be compared with."""
+    seconds: float
+    """Time to translate, the model being loaded."""
+    compute_type: str
+    device: str
+    versions: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        """Stem of its files."""
+        return score_name(self.system, self.settings, self.split)
+
+
+def score_name(system: str, settings: Mapping[str, Any], split: str) -> str:
+    """Such as `student.iterations-10.length_candidates-5.test`."""
+    return ".".join([system, *(f"{key}-{value}" for key, value in settings.items()), split])
+
+
+def read_scores(results: Path) -> list[Score]:
+    """All scores in a folder: the teacher's first, then by settings."""
+    scores = [Score(**json.loads(path.read_text(encoding="utf-8"))) for path in results.glob("*.json")]
+    return sorted(scores, key=lambda score: (score.system != "teacher", _natural(score.name)))
+
+
+def evaluate(
+    config: EvaluateConfig,
+    models: Mapping[str, Path],
+    data: Path,
+    results: Path,
+    stop: Callable[[], bool],
+    *,
+    quiet: bool = False,
+) -> bool:
+    """Compute the scores that are missing in `results`; False when `stop()` ended it before the last.
+
+    `models` are the model or run folders of teacher and student.
+    """
+    results.mkdir(parents=True, exist_ok=True)
+    scoring = _Scoring(config, Dataset(data), results, stop)
+    with Progress(quiet=quiet) as progress:
+        return all(
+            scoring.score_system(system, models[system], settings, progress)
+            for system, settings in (("teacher", config.teacher), ("student", config.student))
+        )
+
+
+@dataclass(frozen=True)
+class _Scoring:
+    config: EvaluateConfig
+    dataset: Dataset
+    results: Path
+    stop: Callable[[], bool]
+
+    def score_system(self, system: str, model: Path, settings: Sequence[dict[str, Any]], progress: Progress) -> bool:
+        """Compute a system's missing scores; False when told to stop before the last."""
+        splits = [split for split in self.dataset.splits if split not in ("train", "valid")]
+        missing = [(own, split) for own in settings for split in splits if not self._is_there(system, own, split)]
+        if not missing:
+            return True
+        translator = Translator(model, device=self.config.device, compute_type=self.config.compute_type)
+        for own, split in missing:
+            task = progress.task(f"Scoring {score_name(system, own, split)}", len(self.dataset.split(split)))
+            if not self._score(system, translator, own, split, task):
+                return False
+        return True
+
+    def _is_there(self, system: str, settings: Mapping[str, Any], split: str) -> bool:
+        return (self.results / f"{score_name(system, settings, split)}.json").exists()
+
+    def _score(self, system: str, translator: Translator, settings: dict[str, Any], split: str, task: Task) -> bool:
+        texts = self.dataset.split(split).texts
+        assert texts is not None, "only the train split has no text"
+        started = time.monotonic()
+        outputs = self._translate(translator, settings, texts.source, task)
+        if outputs is None:
+            return False
+        seconds = time.monotonic() - started
+        language = self.dataset.languages.target
+        (said,) = score_corpus(outputs, [texts.target], metrics=[METRIC], target_language=language).scores
+        score = Score(
+            system=system,
+            settings=settings,
+            split=split,
+            sentences=len(outputs),
+            bleu=round(said.score, 2),
+            signature=said.signature,
+            seconds=round(seconds, 2),
+            compute_type=self.config.compute_type,
+            device=device_name(translator.device),
+            versions=versions(),
+        )
+        _write(self.results, score, outputs)
+        return True
+
+    def _translate(
+        self, translator: Translator, settings: dict[str, Any], sources: Sequence[str], task: Task
+    ) -> list[str] | None:
+        """All translations; None when told to stop before the last window."""
+        limit = self.config.batch_tokens
+        found = translator.translate_stream(sources, window=WINDOW, max_batch_size=limit, **settings)
+        outputs: list[str] = []
+        while len(outputs) < len(sources):
+            if self.stop():
+                return None
+            window = list(islice(found, WINDOW))
+            outputs += [translation.text for translation in window]
+            task.advance(len(window))
+        return outputs
+
+
+def _write(results: Path, score: Score, outputs: Sequence[str]) -> None:
+    (results / f"{score.name}.txt").write_text("".join(f"{line}\n" for line in outputs), encoding="utf-8")
+    partial = results / f"{score.name}.partial"
+    partial.write_text(json.dumps(asdict(score), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    partial.replace(results / f"{score.name}.json")
+
+
+def _natural(name: str) -> list[str | int]:
+    """A key that sorts 4 before 10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
+def versions() -> dict[str, str]:
+    """Of what computes a score."""
+    return {
+        "maskpredict": maskpredict.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "sacrebleu": sacrebleu.__version__,
+    }
+
+
+def device_name(device: torch.device) -> str:
+    """What computed, in its maker's words."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else f"{device.type} ({platform.machine()})"

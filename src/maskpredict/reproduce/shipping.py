@@ -1,0 +1,68 @@
+"""The stage `ship`: the student as a model folder with a card that says where it comes from and what it can do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from maskpredict.model.folder import ModelFolder
+from maskpredict.reproduce.evaluation import Score, read_scores
+from maskpredict.reproduce.recipe import ShipConfig
+from maskpredict.training.checkpoint import RunState, checkpoints
+
+
+def ship(config: ShipConfig, student: Path, teacher: Path, results: Path, out: Path) -> None:
+    """Write the model folder `out` from the run folders of student and teacher and the scores of both."""
+    model = ModelFolder.read(student / "model")
+    card = model_card(config, model, read_scores(results), {"teacher": teacher, "student": student})
+    # What may be there is this stage's own, from a call that was killed before writing that down.
+    replace(model, card=card).write(out, precision=config.precision, overwrite=True)
+
+
+def model_card(config: ShipConfig, model: ModelFolder, scores: list[Score], runs: dict[str, Path]) -> str:
+    """Data, scores with their signatures, cost and licence, in Markdown."""
+    millions = sum(tensor.numel() for tensor in model.weights.values()) / 1e6
+    sections = [
+        f"# {model.languages.source} to {model.languages.target}",
+        f"A {model.system} translation model with {millions:.1f} M parameters, stored in {config.precision}.",
+        config.card.strip(),
+        _scores(scores),
+        _cost(runs),
+        f"## Licence\n\n{config.licence.strip()}" if config.licence else "",
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _scores(scores: list[Score]) -> str:
+    if not scores:
+        return ""
+    splits = list(dict.fromkeys(score.split for score in scores))
+    by_system: dict[str, dict[str, float]] = {}
+    for score in scores:
+        by_system.setdefault(f"{score.system}, {_words(score.settings)}", {})[score.split] = score.bleu
+    head = [["system", *(split.removeprefix("test.") for split in splits)], ["---", *["---:"] * len(splits)]]
+    rows = [
+        [name, *(f"{own[split]:.1f}" if split in own else "" for split in splits)] for name, own in by_system.items()
+    ]
+    signatures = " and ".join(f"`{signature}`" for signature in dict.fromkeys(score.signature for score in scores))
+    return f"## Scores\n\n{_table(head + rows)}\n\nsacreBLEU on raw text, {signatures}."
+
+
+def _cost(runs: dict[str, Path]) -> str:
+    rows = []
+    for name, run in runs.items():
+        if saved := checkpoints(run / "checkpoints"):
+            state = RunState.read(saved[-1])
+            rows.append([name, f"{state.update:,}", f"{state.seconds:,.0f}"])
+    if not rows:
+        return ""
+    return "## Training\n\n" + _table([["run", "updates", "seconds"], ["---", "---:", "---:"], *rows])
+
+
+def _words(settings: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in settings.items()) or "as the model folder says"
+
+
+def _table(rows: list[list[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

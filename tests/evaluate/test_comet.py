@@ -1,0 +1,56 @@
+"""Scores from an outside program."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from maskpredict.errors import UserError
+from maskpredict.evaluate.comet import comet_score
+
+PROGRAM = """
+import sys
+source, hypothesis, reference = (open(path, encoding="utf-8").read().split("\\n") for path in sys.argv[1:])
+print("loading a model")
+same = sum(one == other for one, other in zip(hypothesis[:-1], reference[:-1]))
+print(f"{sys.argv[2]}\\tscore: {same / len(source[:-1]):.4f}\\n")
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> str:
+    """A command that reads three files and ends in the share of equal lines, in COMET's manner."""
+    path = tmp_path / "outside program.py"
+    path.write_text(PROGRAM)
+    return f"{sys.executable} '{path}' {{source}} {{hypothesis}} {{reference}}"
+
+
+def test_the_score_is_the_number_at_the_end_of_the_last_line(program: str) -> None:
+    found = comet_score(program, ["ü b", "c", "d"], ["ü b", "x", "d"], ["A", "B", "C"])
+    assert (found.title, found.score, found.signature) == ("COMET", 0.6667, f"command:{program}")
+
+
+def test_no_shell_touches_the_command() -> None:
+    assert comet_score("echo {hypothesis} ; echo $HOME * 3", ["a"], ["a"]).score == 3
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("no-such-program {hypothesis}", "cannot be run: No such file or directory"),
+        ("sh -c 'echo early; echo no GPU >&2; exit 3' {hypothesis}", "ended with code 3; its last line: no GPU"),
+        ("sh -c 'echo only this; exit 1' {hypothesis}", "ended with code 1; its last line: only this"),
+        ("echo {hypothesis} none", "did not end in a number; its last line: .* none"),
+        ("echo {hypothesis} nan", "did not end in a number"),
+        ("true {hypothesis}", "did not end in a number; its last line: nothing"),
+        ("comet-score -s {source} -t {hypothesis}", "sources, which are not known"),
+        ("comet-score -t out.txt", "put {hypothesis} where"),
+        ("comet-score -t {hypothesis} {model}", "cannot be read; it may have {source}, {hypothesis}, {reference}"),
+        ("comet-score 'half {hypothesis}", "cannot be read"),
+    ],
+)
+def test_a_command_that_fails_gets_a_sentence(command: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        comet_score(command, ["a"], ["a"])
