@@ -172,11 +172,11 @@ def test_redo_makes_what_is_out_of_date_again_and_keeps_the_old(small: Run, work
 
 
 def test_one_stage_alone_needs_its_inputs_and_no_more(small: Run, work: Path) -> None:
-    there = Path("there/work")
+    there = Path("there/again")
     there.mkdir(parents=True)
     result = small("--work", there, "--stage", "student")
     assert result.exit_code == 2
-    assert "student needs there/work/distilled, which is not there; make the stage distill." in result.stderr
+    assert "student needs there/again/distilled, which is not there; make the stage distill." in result.stderr
     shutil.copytree(work / "distilled", there / "distilled")
     assert small("--work", there, "--stage", "student").exit_code == 0
     assert (there / "student" / "model" / "model.safetensors").read_bytes() == (
