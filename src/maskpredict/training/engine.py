@@ -2,8 +2,8 @@
 
 - `EagerEngine` runs the system's loss as it is written, on any device and any batch.
 - `CapturedEngine` records it for one packed shape as a CUDA graph, so that a part costs one launch: the same loss
-  within rounding, twice as fast on a large GPU. Compiling it as well pays again by half, but is off until
-  `benchmarks/training_engine.py` has shown on a GPU that the compiled loss is the same one.
+  within rounding, twice as fast on a large GPU. Compiling it as well is off: on a GPU with PyTorch 2.11 the compiled
+  loss was seen to be another one, and `benchmarks/training_engine.py` has not yet shown that this is mended.
 """
 
 from __future__ import annotations
