@@ -29,7 +29,9 @@ LAYERS = [
     ["training", "runtime", "player"],
     ["distill"],
     ["evaluate"],
-    ["bench", "report", "convert", "export", "serve"],
+    ["bench", "convert", "export", "serve"],
+    ["analyze"],
+    ["report"],
     ["demo", "reproduce"],
     ["cli"],
 ]

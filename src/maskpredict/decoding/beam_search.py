@@ -15,11 +15,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from maskpredict.decoding.best_tokens import best_tokens
 from maskpredict.model.batch import ROWS, round_up
 
 Advance = Callable[[Tensor, Tensor | None, int], Tensor]
-"""(last tokens [R], the row of the previous step that each continues [R] or None for the same rows, time) -> float32
-logits [R, V]. Rows become fewer when finished sentences leave; a sentence's beams always stand side by side."""
+"""(last tokens [R], the row of the previous step that each continues [R] or None for the same rows, time) -> logits
+[R, V]. Rows become fewer when finished sentences leave; a sentence's beams always stand side by side."""
 
 LEAVE_EVERY = 4
 """Steps between two looks at whether enough sentences are finished to be worth leaving behind."""
@@ -77,10 +78,11 @@ def beam_search(
         best = candidates.scores_BK.masked_fill(ended_BC, -math.inf).topk(beams, dim=1)
         alive = candidates.pick(best.indices, best.values)
         finished_B = (done.scores_BK[:, -1] > -math.inf) | at_limit_B
-        if bool(finished_B.all()):
+        looking = time % LEAVE_EVERY == LEAVE_EVERY - 1
+        if (looking or device.type == "cpu") and bool(finished_B.all()):  # a GPU would wait for each look
             break
         from_BK = from_BC.gather(1, best.indices)
-        if (stay := _unfinished(finished_B, time)) is not None:
+        if looking and (stay := _unfinished(finished_B)) is not None:
             result.replace(here_B, done)
             here_B, alive, done, from_BK = here_B[stay], alive.select(stay), done.select(stay), from_BK[stay]
             origin_R = (stay[:, None] * beams + from_BK).flatten()
@@ -92,10 +94,8 @@ def beam_search(
     return result
 
 
-def _unfinished(finished_B: Tensor, time: int) -> Tensor | None:
+def _unfinished(finished_B: Tensor) -> Tensor | None:
     """The sentences to go on with, when enough of them can be left behind; their number stays a multiple of ROWS."""
-    if time % LEAVE_EVERY != LEAVE_EVERY - 1:
-        return None
     staying = round_up(int((~finished_B).sum()), ROWS)
     if staying > 0.8 * len(finished_B):
         return None
@@ -112,11 +112,10 @@ def _best_continuations(
     as it may be has the end mark as its only continuation.
     """
     rows, beams = alive.scores_BK.shape
-    norm_R1 = logits_RV.logsumexp(1, keepdim=True)
-    top = logits_RV.topk(min(2 * beams, logits_RV.shape[1]), dim=1)
+    top = best_tokens(logits_RV, min(2 * beams, logits_RV.shape[1]))
     shape = (rows, beams, -1)
-    log_probs_BKC, tokens_BKC = (top.values - norm_R1).view(shape), top.indices.view(shape)
-    end_BK1 = (logits_RV[:, eos : eos + 1] - norm_R1).view(rows, beams, 1)
+    log_probs_BKC, tokens_BKC = top.log_probs_RC.view(shape), top.tokens_RC.view(shape)
+    end_BK1 = (logits_RV[:, eos].float() - top.norm_R).view(rows, beams, 1)
     only_end_BKC = torch.full_like(log_probs_BKC, -math.inf)
     only_end_BKC[:, :, :1] = end_BK1
     at_limit_B11 = at_limit_B[:, None, None]

@@ -28,6 +28,8 @@ from maskpredict.training.parallel import Workers, workers
 
 SECONDS_BETWEEN_LOOKS = 0.2
 """While waiting for the other workers' shards."""
+GPU_BATCH_TOKENS = 1_000_000
+"""Thousands of sentences at once: a step costs a GPU about the same for a hundred. Takes some 30 GB."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class _Work:
         self.config, self.dataset = config, Dataset(config.data)
         self.train = self.dataset.split("train")
         self.teacher = load_teacher(config, self.dataset)
+        on_gpu = self.teacher.system.device.type == "cuda"
+        self.budget = config.batch_tokens or (GPU_BATCH_TOKENS if on_gpu else BATCH_TOKENS["cpu"])
         self.recipe = Recipe.of(config, self.dataset, self.teacher)
         vocab_size = self.dataset.description.vocab_size.target
         self.shards = Shards(config.out, self.recipe, len(self.train), vocab_size)
@@ -113,17 +117,32 @@ class _Work:
         system, longest = self.teacher.system, self.teacher.longest_source
         readable = [pair for pair in pairs if self.train.source.lengths[pair] < longest]
         requests = [Request((*self.train.source[pair].tolist(), system.special.eos)) for pair in readable]
-        budget = self.config.batch_tokens or BATCH_TOKENS.get(system.device.type, 2_048)
         chosen: dict[int, list[Ids]] = {}
-        for batch in batches(requests, self.teacher.settings, budget, "tokens", slot=system.reserves_slot):
+        for batch in batches(requests, self.teacher.settings, self.budget, "tokens", slot=system.reserves_slot):
             if self.out_of_time:
                 return None
-            found = self.teacher.translate([requests[index] for index in batch])
+            found = self._translate_batch([requests[index] for index in batch])
             for index, translations in zip(batch, found, strict=True):
                 chosen[readable[index]] = self._choose(readable[index], translations)
             task.advance(len(batch), speed=speed.after(len(batch)))
         task.advance(len(pairs) - len(readable))
         return [chosen.get(pair, []) for pair in pairs]
+
+    def _translate_batch(self, requests: list[Request]) -> list[list[Ids]]:
+        """Translate these together, or in halves if there is too little memory."""
+        try:
+            return self.teacher.translate(requests)
+        except torch.OutOfMemoryError:
+            if len(requests) == 1:
+                raise
+            self.budget = max(1, self.budget // 2)
+            logging.getLogger(__name__).warning(
+                "A batch of %d sentences did not fit the memory; going on with half (batch_tokens=%d).",
+                len(requests),
+                self.budget,
+            )
+        half = len(requests) // 2
+        return [*self._translate_batch(requests[:half]), *self._translate_batch(requests[half:])]
 
     def _choose(self, pair: int, translations: list[Ids]) -> list[Ids]:
         said = [ids for ids in translations if ids]  # an end mark alone is no translation

@@ -130,9 +130,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, queries: Layout, keys: Layout, *, ca
     return _attend_rows(q, k, v, mask, causal)
 
 
-def attend_all(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Attention of every query to every key of its row; q, k, v are [B, T, H, K]."""
-    return _attend_rows(q, k, v, None, causal=False)
+def attend_seen(q: Tensor, k: Tensor, v: Tensor, seen_BTS: Tensor) -> Tensor:
+    """Attention of each query to the keys of its row that it sees; q, k, v are [B, T or S, H, K]."""
+    return _attend_rows(q, k, v, seen_BTS[:, None], causal=False)
 
 
 def _attend_rows(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
@@ -140,6 +140,8 @@ def _attend_rows(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: b
     if queries < 8 and not q.is_cuda:
         # PyTorch's CPU kernel rounds a few queries differently in different threads, eight of them alike.
         q = torch.cat([q, q[:, :1].expand(-1, 8 - queries, -1, -1)], 1)
+        if mask is not None and mask.shape[2] > 1:
+            mask = torch.cat([mask, mask[:, :, :1].expand(-1, -1, 8 - queries, -1)], 2)
     out = F.scaled_dot_product_attention(
         q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), attn_mask=mask, is_causal=causal
     )

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from maskpredict.model.config import ModelConfig
-from maskpredict.model.layout import Layout, Padded, attend, attend_all
+from maskpredict.model.layout import Layout, Padded, attend, attend_seen
 
 
 class SelfAttention(nn.Module):
@@ -130,30 +130,28 @@ class DecoderLayer(nn.Module):
         x = self.cross_residual(x, lambda h: self.cross(h, layout, memory, source))
         return self.feed_forward_residual(x, self.feed_forward)
 
-    def step(self, x_R1D: Tensor, past: Past, time: int, memory: Memory, source: Padded) -> Tensor:
-        """One position of causal decoding: `past` holds the keys and values of positions before `time`.
+    def step(self, x_BKD: Tensor, past: Past, time: int, seen_BKS: Tensor, memory: Memory, source: Padded) -> Tensor:
+        """One position of causal decoding, for the K beams of each sentence, which share its memory.
 
-        Rows may be several beams of each source sentence, side by side; they share its memory.
+        `past` holds keys and values of all beams at positions before `time`; `seen_BKS` says which of them each beam
+        continues.
         """
 
-        def attention(h_R1D: Tensor) -> Tensor:
-            q, past.keys[:, time : time + 1], past.values[:, time : time + 1] = self.attention.split(h_R1D)
-            seen = attend_all(q, past.keys[:, : time + 1], past.values[:, : time + 1])
-            return self.attention.out(seen.flatten(-2))
+        def attention(h_BKD: Tensor) -> Tensor:
+            q, past.keys[:, time], past.values[:, time] = self.attention.split(h_BKD)
+            positions = seen_BKS.shape[2] // h_BKD.shape[1]
+            keys, values = (x[:, :positions].flatten(1, 2) for x in (past.keys, past.values))
+            return self.attention.out(attend_seen(q, keys, values, seen_BKS).flatten(-2))
 
-        def cross(h_R1D: Tensor) -> Tensor:
-            h_BKD = h_R1D.view(len(source.lengths_B), -1, h_R1D.shape[-1])
-            beams = Padded.of(torch.full_like(source.lengths_B, h_BKD.shape[1]), h_BKD.shape[1])
-            return self.cross(h_BKD, beams, memory, source).view_as(h_R1D)
-
-        x_R1D = self.attention_residual(x_R1D, attention)
-        x_R1D = self.cross_residual(x_R1D, cross)
-        return self.feed_forward_residual(x_R1D, self.feed_forward)
+        beams = Padded.of(torch.full_like(source.lengths_B, x_BKD.shape[1]), x_BKD.shape[1])
+        x_BKD = self.attention_residual(x_BKD, attention)
+        x_BKD = self.cross_residual(x_BKD, lambda h: self.cross(h, beams, memory, source))
+        return self.feed_forward_residual(x_BKD, self.feed_forward)
 
 
 @dataclass
 class Past:
-    """Keys and values of one decoder layer's earlier positions, [R, T, H, K], with room for more."""
+    """Keys and values of one decoder layer's earlier positions, [B, T, beams, H, K], with room for more."""
 
     keys: Tensor
     values: Tensor
@@ -172,9 +170,15 @@ class Embedding(nn.Module):
     def forward(self, ids: Tensor, positions: Tensor, *, slot: Tensor | None = None) -> Tensor:
         """ids [...] -> [..., D]. With `slot`, each sentence's first position holds that vector [D] and no position."""
         if slot is None:
-            return self.dropout(self.tokens(ids) * self.scale + self.positions(positions))
+            return self._stream(self.tokens(ids) * self.scale + self.positions(positions))
         x = self.tokens(ids) * self.scale + self.positions((positions - 1).clamp(min=0))
-        return self.dropout(torch.where((positions == 0).unsqueeze(-1), slot, x))
+        return self._stream(torch.where((positions == 0).unsqueeze(-1), slot, x))
+
+    def _stream(self, x: Tensor) -> Tensor:
+        # Under mixed precision all sums of the residual stream take half the memory, which is what limits them.
+        device = x.device.type
+        half = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+        return self.dropout(x.to(half))
 
 
 class Transformer(nn.Module):
@@ -217,17 +221,19 @@ class Transformer(nn.Module):
             x = layer(x, layout, layer_memory, source, causal=causal)
         return self.decoder_norm(x)
 
-    def decode_step(self, ids_R: Tensor, time: int, past: list[Past], memory: list[Memory], source: Padded) -> Tensor:
-        """The next hidden vectors [R, D] of causal decoding, after feeding `ids_R` at position `time`."""
-        x = self.target(ids_R[:, None], torch.full_like(ids_R, time)[:, None])
+    def decode_step(
+        self, ids_BK: Tensor, time: int, past: list[Past], seen_BKS: Tensor, memory: list[Memory], source: Padded
+    ) -> Tensor:
+        """The next hidden vectors [B, K, D] of causal decoding, after feeding `ids_BK` at position `time`."""
+        x = self.target(ids_BK, torch.full_like(ids_BK, time))
         for layer, layer_past, layer_memory in zip(self.decoder, past, memory, strict=True):
-            x = layer.step(x, layer_past, time, layer_memory, source)  # type: ignore[operator]
-        return self.decoder_norm(x)[:, 0]
+            x = layer.step(x, layer_past, time, seen_BKS, layer_memory, source)  # type: ignore[operator]
+        return self.decoder_norm(x)
 
-    def new_past(self, rows: int, width: int) -> list[Past]:
-        """Empty caches for `rows` sentences of up to `width` positions."""
+    def new_past(self, rows: int, beams: int, positions: int) -> list[Past]:
+        """Empty caches for `rows` sentences of so many positions."""
         weight = self.output.weight
-        shape = (rows, width, self.config.heads, self.config.width // self.config.heads)
+        shape = (rows, positions, beams, self.config.heads, self.config.width // self.config.heads)
         return [Past(weight.new_zeros(shape), weight.new_zeros(shape)) for _ in self.decoder]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -64,6 +64,8 @@ def _training(role: Literal["teacher", "student"], data: str, needs: tuple[str, 
 
     def go_on(job: Job) -> bool:
         config = job.recipe.training(role, job.work / data, job.work / role)
+        if config.start_from == "teacher":
+            config = replace(config, start_from=str(job.work / "teacher" / "model"))
         return train(config, stop_after=job.deadline.left, quiet=job.quiet).finished
 
     return Stage(role, (role,), needs, values, go_on)

@@ -16,7 +16,7 @@ from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens, pad, round_up
 from maskpredict.model.layout import Padded
-from maskpredict.model.transformer import Memory, suppress
+from maskpredict.model.transformer import Memory, Past, suppress
 from maskpredict.systems.base import Loss, System
 
 
@@ -123,30 +123,45 @@ ROOM = 16
 
 
 class _Incremental:
-    """The decoder's growing state: earlier keys and values of each beam, and the source's, computed once."""
+    """The decoder's growing state: earlier keys and values of each beam, and the source's, computed once.
+
+    A beam that continues another one does not copy that one's keys and values: all beams of a sentence lie side by
+    side, and `slots_BKT` says in whose place each beam's own past lies, position by position.
+    """
 
     def __init__(self, system: Autoregressive, source: Tokens, beams: int, settings: BeamSettings) -> None:
-        self.system, self.beams, self.suppressed = system, beams, settings.suppress_tokens
+        self.transformer, self.beams = system.transformer, beams
+        self.suppressed = torch.tensor(settings.suppress_tokens, dtype=torch.long, device=system.device)
         assert isinstance(source.layout, Padded)
         self.source = source.layout
-        self.memory = system.transformer.memory(system.transformer.encode(source.ids, source.layout))
-        self.past = system.transformer.new_past(len(source.ids) * beams, ROOM)
+        self.memory = self.transformer.memory(self.transformer.encode(source.ids, source.layout))
+        self.past = self.transformer.new_past(len(source.ids), beams, ROOM)
+        self.own_K = torch.arange(beams, device=system.device)
+        self.slots_BKT = torch.full((len(source.ids), beams, ROOM), -1, device=system.device)
 
     def advance(self, last_R: Tensor, origin_R: Tensor | None, time: int) -> Tensor:
-        transformer = self.system.transformer
         if origin_R is not None:
-            self._follow(origin_R)
-        if time == self.past[0].keys.shape[1]:
-            for past in self.past:  # in steps, so that short translations stay cheap
-                past.keys, past.values = (F.pad(x, (0, 0, 0, 0, 0, ROOM)) for x in (past.keys, past.values))
-        hidden_RD = transformer.decode_step(last_R, time, self.past, self.memory, self.source)
-        return suppress(transformer.output(hidden_RD).float(), self.suppressed)
+            self._follow(origin_R.view(-1, self.beams))
+        if time == self.slots_BKT.shape[2]:
+            self._grow()
+        self.slots_BKT[:, :, time] = self.own_K
+        seen_BKTK = self.slots_BKT[:, :, : round_up(time + 1), None] == self.own_K
+        ids_BK = last_R.view(-1, self.beams)
+        hidden = self.transformer.decode_step(ids_BK, time, self.past, seen_BKTK.flatten(2), self.memory, self.source)
+        return self.transformer.output(hidden.flatten(0, 1)).index_fill_(1, self.suppressed, -math.inf)
 
-    def _follow(self, origin_R: Tensor) -> None:
-        """Let each row continue another one; sentences that are not continued leave."""
-        for past in self.past:
-            past.keys, past.values = past.keys.index_select(0, origin_R), past.values.index_select(0, origin_R)
-        if len(origin_R) < len(self.source.lengths_B) * self.beams:
-            stay_B = origin_R[:: self.beams] // self.beams
-            self.source = self.source.select(stay_B)
+    def _follow(self, origin_BK: Tensor) -> None:
+        """Let each beam continue another one of its sentence; sentences that are not continued leave."""
+        if len(origin_BK) < len(self.slots_BKT):
+            stay_B = origin_BK[:, 0] // self.beams
+            self.source, self.slots_BKT = self.source.select(stay_B), self.slots_BKT[stay_B]
             self.memory = [Memory(m.keys[stay_B], m.values[stay_B]) for m in self.memory]
+            self.past = [Past(p.keys[stay_B], p.values[stay_B]) for p in self.past]
+        from_BK1 = (origin_BK % self.beams)[:, :, None]
+        self.slots_BKT = self.slots_BKT.gather(1, from_BK1.expand_as(self.slots_BKT))
+
+    def _grow(self) -> None:
+        """Make room for later positions: in steps, so that short translations stay cheap."""
+        self.slots_BKT = F.pad(self.slots_BKT, (0, ROOM), value=-1)
+        for past in self.past:
+            past.keys, past.values = (F.pad(x, (0, 0, 0, 0, 0, 0, 0, ROOM)) for x in (past.keys, past.values))

@@ -96,8 +96,9 @@ class TrainConfig:
     """cpu, cuda, or auto: cuda where there is one."""
     precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     """Arithmetic of forward and backward passes; weights stay float32. auto: bfloat16 where the device has it."""
-    engine: Literal["auto", "eager", "captured"] = "auto"
-    """captured replays a recorded step of one fixed shape on a GPU; auto uses it where it can."""
+    engine: Literal["auto", "eager", "captured", "compiled"] = "auto"
+    """captured replays a recorded step of one fixed shape on a GPU, compiled one of fused kernels, which takes a minute
+    to make; auto uses captured where it can."""
     threads: int | None = None
     """CPU threads; none leaves PyTorch's choice."""
 

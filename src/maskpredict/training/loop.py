@@ -140,7 +140,8 @@ class Run:
         )
         feed = Feed(batches, parts, self.team.rank, self.team.size)
         if captured:
-            return CapturedEngine(self.system, self.dtype, batch.max_length), feed
+            compiled = self.config.engine == "compiled"
+            return CapturedEngine(self.system, self.dtype, batch.max_length, compiled=compiled), feed
         return EagerEngine(self.system, self.dtype, batch.max_length, scaler), feed
 
     def go(self, task: Task, stop: Callable[[], bool]) -> None:
@@ -277,6 +278,6 @@ def _dtype(config: TrainConfig, device: torch.device) -> torch.dtype:
 
 def _captured(config: TrainConfig, device: torch.device, dtype: torch.dtype) -> bool:
     able = device.type == "cuda" and dtype == torch.bfloat16
-    if config.engine == "captured" and not able:
-        raise UserError("engine=captured needs a GPU with bfloat16; use engine=eager or auto.")
+    if config.engine in ("captured", "compiled") and not able:
+        raise UserError(f"engine={config.engine} needs a GPU with bfloat16; use engine=eager or auto.")
     return able and config.engine != "eager"

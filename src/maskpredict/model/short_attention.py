@@ -4,9 +4,6 @@ General kernels cut a sentence into blocks of 128 positions, loop over them, and
 Sentences are mostly far shorter: 27 subwords leave four fifths of such a block empty. Here a program takes one head of
 one sentence, holds all of it in registers, in a tile of 32, 64 or 128 positions as it needs, and the backward pass
 simply computes the probabilities again.
-
-A candidate for `model/gpu_attention.py`, for rows of at most LONGEST positions. Right under Triton's interpreter on a
-CPU; not yet run on a GPU, so nothing uses it.
 """
 
 from __future__ import annotations
@@ -86,8 +83,8 @@ def _backward(  # type: ignore[no-untyped-def]
     tl.store(D_K + k_place * (HEADS * SIZE) + column, tl.dot(tl.trans(d_s), q).to(v.dtype), mask=k_here)
 
 
-@torch.library.custom_op("maskpredict::packed_attention", mutates_args=())
-def packed_attention(q: Tensor, k: Tensor, v: Tensor, q_starts: Tensor, k_starts: Tensor, causal: bool) -> Tensor:
+@torch.library.custom_op("maskpredict::short_attention", mutates_args=())
+def short_attention(q: Tensor, k: Tensor, v: Tensor, q_starts: Tensor, k_starts: Tensor, causal: bool) -> Tensor:
     """Attention of q [N, H, K] to k, v [M, H, K] within each row; `starts` as in `layout.Packed`."""
     q, k, v = (_rows_of_heads(x) for x in (q, k, v))
     heads, size = q.shape[1:]
@@ -100,8 +97,8 @@ def packed_attention(q: Tensor, k: Tensor, v: Tensor, q_starts: Tensor, k_starts
     return out
 
 
-@torch.library.custom_op("maskpredict::packed_attention_backward", mutates_args=())
-def packed_attention_backward(
+@torch.library.custom_op("maskpredict::short_attention_backward", mutates_args=())
+def short_attention_backward(
     d_out: Tensor, q: Tensor, k: Tensor, v: Tensor, q_starts: Tensor, k_starts: Tensor, causal: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of q, k and v."""
@@ -122,12 +119,12 @@ def _rows_of_heads(x: Tensor) -> Tensor:
     return x if x.stride(2) == 1 and x.stride(1) == x.shape[2] else x.contiguous()
 
 
-@packed_attention.register_fake
+@short_attention.register_fake
 def _(q: Tensor, k: Tensor, v: Tensor, q_starts: Tensor, k_starts: Tensor, causal: bool) -> Tensor:
     return torch.empty(q.shape, dtype=q.dtype, device=q.device)
 
 
-@packed_attention_backward.register_fake
+@short_attention_backward.register_fake
 def _(
     d_out: Tensor, q: Tensor, k: Tensor, v: Tensor, q_starts: Tensor, k_starts: Tensor, causal: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -141,8 +138,8 @@ def _remember(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
 
 
 def _differentiate(ctx, d_out: Tensor):  # type: ignore[no-untyped-def]
-    gradients = packed_attention_backward(d_out, *ctx.saved_tensors, ctx.causal)
+    gradients = short_attention_backward(d_out, *ctx.saved_tensors, ctx.causal)
     return *gradients, None, None, None
 
 
-packed_attention.register_autograd(_differentiate, setup_context=_remember)
+short_attention.register_autograd(_differentiate, setup_context=_remember)
