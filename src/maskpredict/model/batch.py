@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import torch
 from torch import Tensor
@@ -46,10 +47,9 @@ def pad(rows: Sequence[Sequence[int]], fill: int, device: torch.device, *, slot:
     front = int(slot)
     width = padded_width(max(map(len, rows)), slot=slot)
     ids = torch.full((len(rows), width), fill, dtype=torch.long)
-    for row, values in enumerate(rows):
-        ids[row, front : front + len(values)] = torch.tensor(values, dtype=torch.long)
-    lengths = torch.tensor([front + len(row) for row in rows])
-    return Tokens(ids.to(device), Padded.of(lengths.to(device), width))
+    layout = Padded.of(torch.tensor([front + len(row) for row in rows]), width)
+    ids[layout.valid & (layout.positions >= front)] = torch.tensor(list(chain(*rows)), dtype=torch.long)
+    return Tokens(ids.to(device), Padded.of(layout.lengths_B.to(device), width))
 
 
 def pad_rows(x: Tensor) -> Tensor:

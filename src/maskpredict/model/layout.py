@@ -137,6 +137,10 @@ def attend_seen(q: Tensor, k: Tensor, v: Tensor, seen_BTS: Tensor) -> Tensor:
 
 def _attend_rows(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
     queries = q.shape[1]
+    if mask is not None and _suits_row_attention(q):
+        from maskpredict.model.row_attention import row_attention
+
+        return row_attention(q, k, v, mask[:, 0])
     if queries < 8 and not q.is_cuda:
         # PyTorch's CPU kernel rounds a few queries differently in different threads, eight of them alike.
         q = torch.cat([q, q[:, :1].expand(-1, 8 - queries, -1, -1)], 1)
@@ -146,6 +150,11 @@ def _attend_rows(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: b
         q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), attn_mask=mask, is_causal=causal
     )
     return out.transpose(1, 2)[:, :queries]
+
+
+def _suits_row_attention(q: Tensor) -> bool:
+    half = q.dtype in (torch.bfloat16, torch.float16)
+    return q.is_cuda and half and q.shape[1] <= 128 and not torch.is_grad_enabled()
 
 
 def _attend_packed(q: Tensor, k: Tensor, v: Tensor, queries: Packed, keys: Packed, causal: bool) -> Tensor:

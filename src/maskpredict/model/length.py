@@ -29,6 +29,5 @@ class LengthHead(nn.Module):
     def forward(self, encoded_BD: Tensor) -> Tensor:
         """Log-probabilities [B, L] in float32 of each length, -inf for length 0."""
         scores_BL = F.linear(encoded_BD, self.table.weight).float()
-        never = torch.zeros_like(scores_BL[0], dtype=torch.bool)
-        never[0] = True
+        never = torch.arange(scores_BL.shape[1], device=scores_BL.device) == 0
         return scores_BL.masked_fill(never, float("-inf")).log_softmax(-1)

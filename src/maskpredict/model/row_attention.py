@@ -1,0 +1,64 @@
+"""Attention of a few queries to the keys of their row, for translating on a GPU (Triton).
+
+PyTorch's kernels are made for long sequences: the best of them plans anew for each shape, and a translation step has
+another shape every time. Here a program takes one head of one row, whatever the shape. Forward only, half precision.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+SMALLEST_TILE, KEYS_AT_ONCE = 16, 32
+"""Queries and keys that a program holds; the matrix units take no fewer than 16."""
+
+
+@triton.jit
+def _attend(  # type: ignore[no-untyped-def]
+    Q, K, V, SEEN, OUT, queries, keys, q_row, q_token, k_row, k_token, v_row, v_token, seen_row, seen_query, scale,
+    HEADS: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    row, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    query, channel = tl.arange(0, TILE)[:, None], head * SIZE + tl.arange(0, SIZE)[None, :]
+    real = query < queries
+    q = tl.load(Q + row * q_row + query * q_token + channel, mask=real, other=0.0)
+    highest = tl.full((TILE,), float("-inf"), tl.float32)
+    total = tl.zeros((TILE,), tl.float32)
+    out = tl.zeros((TILE, SIZE), tl.float32)
+    for first in range(0, keys, BLOCK):
+        place = first + tl.arange(0, BLOCK)
+        there = place < keys
+        k = tl.load(K + row * k_row + place[:, None] * k_token + channel, mask=there[:, None], other=0.0)
+        v = tl.load(V + row * v_row + place[:, None] * v_token + channel, mask=there[:, None], other=0.0)
+        seen_place = SEEN + row * seen_row + query * seen_query + place[None, :]
+        seen = tl.load(seen_place, mask=real & there[None, :], other=0) != 0
+        scores = tl.where(seen, tl.dot(q, tl.trans(k)) * (scale * 1.4426950408889634), float("-inf"))
+        higher = tl.maximum(highest, tl.max(scores, 1))
+        base = tl.where(higher == float("-inf"), 0.0, higher)  # nothing seen so far
+        weights, shrink = tl.exp2(scores - base[:, None]), tl.exp2(highest - base)
+        total = total * shrink + tl.sum(weights, 1)
+        out = out * shrink[:, None] + tl.dot(weights.to(v.dtype), v)
+        highest = higher
+    out = out / tl.maximum(total, 1e-30)[:, None]
+    out_place = OUT + row * (queries * HEADS * SIZE) + query * (HEADS * SIZE) + channel
+    tl.store(out_place, out.to(v.dtype), mask=real)
+
+
+def row_attention(q: Tensor, k: Tensor, v: Tensor, seen_BTS: Tensor) -> Tensor:
+    """Attention of q [B, T, H, K] to k, v [B, S, H, K], each query to the keys it sees; heads lie side by side.
+
+    `seen_BTS` may be [B, 1, S]. Up to 128 queries.
+    """
+    rows, queries, heads, size = q.shape
+    out = torch.empty((rows, queries, heads, size), dtype=q.dtype, device=q.device)
+    seen = seen_BTS.contiguous().view(torch.uint8).expand(rows, queries, k.shape[1])
+    tile = max(SMALLEST_TILE, triton.next_power_of_2(queries))
+    _attend[(rows, heads)](
+        q, k, v, seen, out, queries, k.shape[1],
+        q.stride(0), q.stride(1), k.stride(0), k.stride(1), v.stride(0), v.stride(1), seen.stride(0), seen.stride(1),
+        size**-0.5,
+        heads, size, tile, KEYS_AT_ONCE, num_warps=2 if tile <= 32 else 4,
+    )  # fmt: skip
+    return out
