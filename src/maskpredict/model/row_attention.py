@@ -43,7 +43,7 @@ def _attend(  # type: ignore[no-untyped-def]
         highest = higher
     out = out / tl.maximum(total, 1e-30)[:, None]
     out_place = OUT + row * (queries * HEADS * SIZE) + query * (HEADS * SIZE) + channel
-    tl.store(out_place, out.to(v.dtype), mask=real)
+    tl.store(out_place, out.to(q.dtype), mask=real)
 
 
 def row_attention(q: Tensor, k: Tensor, v: Tensor, seen_BTS: Tensor) -> Tensor:

@@ -97,8 +97,8 @@ class TrainConfig:
     precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     """Arithmetic of forward and backward passes; weights stay float32. auto: bfloat16 where the device has it."""
     engine: Literal["auto", "eager", "captured", "compiled"] = "auto"
-    """captured replays a recorded step of one fixed shape on a GPU, compiled one of fused kernels, which takes a minute
-    to make; auto uses captured where it can."""
+    """On a GPU, captured replays a recorded step of one fixed shape; compiled does so with fused kernels, which are
+    faster but take most of a minute to make. auto: compiled where the GPU has bfloat16, else eager."""
     threads: int | None = None
     """CPU threads; none leaves PyTorch's choice."""
 

@@ -140,7 +140,7 @@ class Run:
         )
         feed = Feed(batches, parts, self.team.rank, self.team.size)
         if captured:
-            compiled = self.config.engine == "compiled"
+            compiled = self.config.engine != "captured"
             return CapturedEngine(self.system, self.dtype, batch.max_length, compiled=compiled), feed
         return EagerEngine(self.system, self.dtype, batch.max_length, scaler), feed
 
