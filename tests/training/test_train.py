@@ -13,12 +13,14 @@ import pytest
 import torch
 
 from maskpredict.config import load_config
+from maskpredict.corpus.batches import PairArrays
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder
 from maskpredict.systems import build_system
 from maskpredict.training.checkpoint import average_weights, best_loss, checkpoints
 from maskpredict.training.config import OptimizerConfig, TrainConfig
+from maskpredict.training.engine import EagerEngine
 from maskpredict.training.loop import train
 
 MakeConfig = Callable[..., TrainConfig]
@@ -241,3 +243,30 @@ def test_data_without_a_validation_split_is_refused(make_config: MakeConfig, tmp
     (tmp_path / "data" / "dataset.json").write_text(description.replace('"valid": {', '"other": {'))
     with pytest.raises(UserError, match="no split 'valid'"):
         train(replace(config, data=str(tmp_path / "data")), quiet=True)
+
+
+def test_too_little_memory_halves_the_parts_and_goes_on(
+    make_config: MakeConfig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = make_config(batch={"tokens": 400, "part_tokens": 400, "max_length": 40})
+    whole_part = EagerEngine.accumulate
+
+    def on_a_small_device(self: EagerEngine, arrays: PairArrays, seed: int) -> torch.Tensor:
+        if arrays.target_tokens > 250:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return whole_part(self, arrays, seed)
+
+    monkeypatch.setattr(EagerEngine, "accumulate", on_a_small_device)
+    assert train(config, quiet=True).finished
+    assert "do not fit the memory" in caplog.text
+
+
+def test_memory_that_not_even_small_parts_fit_is_an_error(
+    make_config: MakeConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: EagerEngine, arrays: PairArrays, seed: int) -> torch.Tensor:
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(EagerEngine, "accumulate", full)
+    with pytest.raises(UserError, match="do not fit the memory; make batch"):
+        train(make_config(), quiet=True)

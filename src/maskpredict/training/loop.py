@@ -6,22 +6,19 @@ stopped for any reason (end of its time, Ctrl-C, a killed process) goes on from 
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from maskpredict.corpus.batches import PackedBatches, PaddedBatches
 from maskpredict.corpus.dataset import Dataset
-from maskpredict.errors import UserError
 from maskpredict.model.batch import round_up
-from maskpredict.model.config import preset
-from maskpredict.model.folder import ModelFolder, load_weights, own_weights
+from maskpredict.model.folder import load_weights, own_weights
 from maskpredict.progress import Progress, Task
-from maskpredict.systems import System, find_system, vocabulary_of
 from maskpredict.training.checkpoint import (
     OPTIMIZER_FILE,
     WEIGHTS_FILE,
@@ -41,6 +38,7 @@ from maskpredict.training.optimizer import Optimizer
 from maskpredict.training.parallel import Workers, own_device, workers
 from maskpredict.training.run_folder import RunFolder
 from maskpredict.training.schedule import learning_rate, rewarmup_share
+from maskpredict.training.setup import arithmetic, is_captured, new_system, save_model
 from maskpredict.training.validation import Validation
 
 SECONDS_BETWEEN_RECORDS = 1.0
@@ -87,12 +85,13 @@ class Run:
         self.config, self.device, self.team = config, device, team
         self.dataset = Dataset(Path(config.data))
         self.folder = RunFolder(config)
-        self.dtype = _dtype(config, device)
-        self.system = _system(config, self.dataset).to(device).train()
+        self.dtype = arithmetic(config, device)
+        self.system = new_system(config, self.dataset).to(device).train()
         self.names = [name for name, _ in self.system.named_parameters()]
-        scaler = torch.amp.GradScaler(device.type) if self.dtype == torch.float16 else None
-        self.optimizer = Optimizer(self.system, config.optimizer, team, scaler)
-        self.engine, self.feed = self._engine(scaler)
+        self.scaler = torch.amp.GradScaler(device.type) if self.dtype == torch.float16 else None
+        self.optimizer = Optimizer(self.system, config.optimizer, team, self.scaler)
+        self.part_tokens = config.batch.part_tokens
+        self.engine, self.feed = self._engine()
         self.validation = Validation(config, self.dataset, self.system, team)
         # Only now, so that a mistake in the config leaves no folder behind.
         if team.first:
@@ -126,10 +125,10 @@ class Run:
         self.optimizer.restore(self.names, load_tensors(memory))
         return state
 
-    def _engine(self, scaler: torch.amp.GradScaler | None) -> tuple[Engine, Feed]:
-        batch, captured = self.config.batch, _captured(self.config, self.device, self.dtype)
+    def _engine(self) -> tuple[Engine, Feed]:
+        batch, captured = self.config.batch, is_captured(self.config, self.device, self.dtype)
         # Every worker computes the same number of parts; where there would be fewer than workers, they are smaller.
-        parts = round_up(round(batch.tokens / batch.part_tokens), self.team.size)
+        parts = round_up(max(1, round(batch.tokens / self.part_tokens)), self.team.size)
         batches = (PackedBatches if captured else PaddedBatches)(
             self.dataset.split("train"),
             self.system.special,
@@ -142,7 +141,7 @@ class Run:
         if captured:
             compiled = self.config.engine != "captured"
             return CapturedEngine(self.system, self.dtype, batch.max_length, compiled=compiled), feed
-        return EagerEngine(self.system, self.dtype, batch.max_length, scaler), feed
+        return EagerEngine(self.system, self.dtype, batch.max_length, self.scaler), feed
 
     def go(self, task: Task, stop: Callable[[], bool]) -> None:
         """Make updates until the run is finished or `stop()` says so; then save."""
@@ -151,7 +150,13 @@ class Run:
         try:
             while not self.finished:
                 update = next(updates)
-                self._learn(update)
+                try:
+                    self._learn(update)
+                except torch.OutOfMemoryError as error:
+                    self._use_smaller_parts(error)
+                    updates.close()
+                    updates = self.feed.updates(self.state.position)
+                    continue
                 seconds = self.team.largest(before + time.monotonic() - started, self.device)
                 self.state = replace(self.state, update=self.state.update + 1, position=update.after, seconds=seconds)
                 self._record(task)
@@ -172,6 +177,24 @@ class Run:
         sums = self.optimizer.update(self.engine, update, number, self.config.seed, rate)
         self.sums = sums if len(self.sums) == 0 else self.sums + sums
         self.speed.tokens += self.team.size * sum(part.arrays.target_tokens for part in update.parts)
+
+    def _use_smaller_parts(self, error: torch.OutOfMemoryError) -> None:
+        """Compute the same updates in parts of half the size, for a device with less memory than was thought."""
+        smaller = self.part_tokens // 2
+        # Several workers would have to agree, and below two sentences there is nothing to halve.
+        if self.team.size > 1 or smaller < 2 * self.config.batch.max_length:
+            raise UserError(
+                f"parts of {self.part_tokens} tokens do not fit the memory; make batch.part_tokens, "
+                "batch.max_length or the model smaller."
+            ) from error
+        logging.getLogger(__name__).warning(
+            "Parts of %d tokens do not fit the memory; going on with %d (batch.part_tokens).", self.part_tokens, smaller
+        )
+        self.part_tokens = smaller
+        del self.engine
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        self.engine, self.feed = self._engine()
 
     def _record(self, task: Task) -> None:
         """Every update where reading is free, else about once a second."""
@@ -234,50 +257,3 @@ class Run:
         """Flush the metrics."""
         if self.metrics:
             self.metrics.close()
-
-
-def save_model(folder: Path, system: System, weights: dict[str, Tensor], dataset: Dataset) -> None:
-    """Write a model folder for a system trained on a dataset."""
-    special = system.special
-    ModelFolder(
-        system.name,
-        system.config,
-        dataset.languages,
-        dataset.tokenizers,
-        weights,
-        {"suppress_tokens": [special.pad, special.bos, special.mask]},
-    ).write(folder, overwrite=True)
-
-
-def _system(config: TrainConfig, dataset: Dataset) -> System:
-    torch.manual_seed(config.seed)
-    shape = preset(config.preset, config.model)
-    if shape.embeddings == "shared" and not dataset.tokenizers.joint:
-        raise UserError("the data has separate vocabularies: set model.embeddings to target or separate.")
-    if shape.max_positions <= config.batch.max_length:
-        raise UserError(
-            f"batch.max_length is {config.batch.max_length}; "
-            f"it must be below model.max_positions ({shape.max_positions})."
-        )
-    system = find_system(config.system)(shape, vocabulary_of(dataset.tokenizers), config.label_smoothing)
-    if config.start_from:
-        start = ModelFolder.read(Path(config.start_from)).weights
-        own = own_weights(system)
-        # A student may start from its teacher: the transformer is the same, the length head stays as it is.
-        kept = {name: weight for name, weight in own.items() if not name.startswith("transformer.")}
-        load_weights(system, {**kept, **{name: weight for name, weight in start.items() if name in own}})
-    return system
-
-
-def _dtype(config: TrainConfig, device: torch.device) -> torch.dtype:
-    if config.precision != "auto":
-        dtype: torch.dtype = getattr(torch, config.precision)
-        return dtype
-    return torch.bfloat16 if device.type == "cuda" and torch.cuda.is_bf16_supported() else torch.float32
-
-
-def _captured(config: TrainConfig, device: torch.device, dtype: torch.dtype) -> bool:
-    able = device.type == "cuda" and dtype == torch.bfloat16
-    if config.engine in ("captured", "compiled") and not able:
-        raise UserError(f"engine={config.engine} needs a GPU with bfloat16; use engine=eager or auto.")
-    return able and config.engine != "eager"

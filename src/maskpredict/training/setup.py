@@ -1,0 +1,65 @@
+"""What a run is made of, as its config says: system, arithmetic, kind of engine; and the model folder it ends in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from maskpredict.corpus.dataset import Dataset
+from maskpredict.errors import UserError
+from maskpredict.model.config import preset
+from maskpredict.model.folder import ModelFolder, load_weights, own_weights
+from maskpredict.systems import System, find_system, vocabulary_of
+from maskpredict.training.config import TrainConfig
+
+
+def save_model(folder: Path, system: System, weights: dict[str, Tensor], dataset: Dataset) -> None:
+    """Write a model folder for a system trained on a dataset."""
+    special = system.special
+    ModelFolder(
+        system.name,
+        system.config,
+        dataset.languages,
+        dataset.tokenizers,
+        weights,
+        {"suppress_tokens": [special.pad, special.bos, special.mask]},
+    ).write(folder, overwrite=True)
+
+
+def new_system(config: TrainConfig, dataset: Dataset) -> System:
+    """The system to train, with fresh weights or those it is to start from."""
+    torch.manual_seed(config.seed)
+    shape = preset(config.preset, config.model)
+    if shape.embeddings == "shared" and not dataset.tokenizers.joint:
+        raise UserError("the data has separate vocabularies: set model.embeddings to target or separate.")
+    if shape.max_positions <= config.batch.max_length:
+        raise UserError(
+            f"batch.max_length is {config.batch.max_length}; "
+            f"it must be below model.max_positions ({shape.max_positions})."
+        )
+    system = find_system(config.system)(shape, vocabulary_of(dataset.tokenizers), config.label_smoothing)
+    if config.start_from:
+        start = ModelFolder.read(Path(config.start_from)).weights
+        own = own_weights(system)
+        # A student may start from its teacher: the transformer is the same, the length head stays as it is.
+        kept = {name: weight for name, weight in own.items() if not name.startswith("transformer.")}
+        load_weights(system, {**kept, **{name: weight for name, weight in start.items() if name in own}})
+    return system
+
+
+def arithmetic(config: TrainConfig, device: torch.device) -> torch.dtype:
+    """What forward and backward passes compute with."""
+    if config.precision != "auto":
+        dtype: torch.dtype = getattr(torch, config.precision)
+        return dtype
+    return torch.bfloat16 if device.type == "cuda" and torch.cuda.is_bf16_supported() else torch.float32
+
+
+def is_captured(config: TrainConfig, device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether steps are recorded, which takes packed batches."""
+    able = device.type == "cuda" and dtype == torch.bfloat16
+    if config.engine in ("captured", "compiled") and not able:
+        raise UserError(f"engine={config.engine} needs a GPU with bfloat16; use engine=eager or auto.")
+    return able and config.engine != "eager"
