@@ -1,4 +1,4 @@
-"""`maskpredict reproduce`: a recipe from raw text to a model with scores, in pieces."""
+"""`maskpredict reproduce`: a recipe from raw text to a model with scores and a report, in pieces."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def reproduce(
     work: Annotated[Path | None, typer.Option(help="Folder of all results; runs/RECIPE if left out.")] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of the recipe's corpora.")] = None,
     stage: Annotated[
-        str | None, typer.Option(help="Make only prepare, teacher, distill, student, evaluate or ship.")
+        str | None, typer.Option(help="Make only prepare, teacher, distill, student, evaluate, ship, ... (see --list).")
     ] = None,
     seconds: Annotated[
         float | None, typer.Option(help="Leave within this time; exit code 75 says that work is left.")
@@ -30,9 +30,16 @@ def reproduce(
     redo: Annotated[
         bool, typer.Option("--redo", help="Make stages again whose values have changed; old results are kept.")
     ] = False,
+    results: Annotated[
+        Path | None, typer.Option(help="Folder for the report and its numbers; results/RECIPE if left out.")
+    ] = None,
     show: Annotated[bool, typer.Option("--list", help="Show the stages and their state, and do nothing.")] = False,
+    dry: Annotated[
+        bool, typer.Option("--dry-run", help="Go through all stages with tiny models and invented text; keep nothing.")
+    ] = False,
 ) -> None:
-    """Prepare, train a teacher, distill, train a student, score and ship; the same command continues."""
+    """Prepare, train a teacher, distill, train a student, score, ship, analyze; the same command continues."""
+    from maskpredict.reproduce.analysis import publish
     from maskpredict.reproduce.recipe import load_recipe
     from maskpredict.reproduce.run import reproduce as run
 
@@ -42,7 +49,12 @@ def reproduce(
     if show:
         _show(loaded, folder)
         return
+    if dry:
+        _dry_run(loaded)
+        return
     result = run(loaded, folder, data=data, stage=stage, seconds=seconds, redo=redo)
+    if loaded.analyze and (folder / "analysis").exists():
+        publish(folder, results or Path("results") / path.stem)
     if not result.finished:
         left = ", ".join(result.left)
         typer.echo(f"Stopped with work left ({left}); the same command continues.", err=True)
@@ -61,3 +73,18 @@ def _show(recipe: Recipe, folder: Path) -> None:
         seconds = f"{own.seconds:,.0f}" if own.record else ""
         table.add_row(own.stage.name, own.state, seconds, str(folder / own.stage.makes[0]), own.reason)
     Console().print(table)
+
+
+def _dry_run(recipe: Recipe) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from maskpredict.reproduce.dry_run import dry_run
+
+    table = Table("model", "system", "parameters", "length", "tokens an update", "at once", "text")
+    for plan in dry_run(recipe):
+        length = f"{plan.seconds:,.0f} s" if plan.seconds else f"{plan.updates:,} updates"
+        numbers = (f"{plan.parameters / 1e6:.1f} M", length, f"{plan.tokens:,}", f"{plan.part_tokens:,}")
+        table.add_row(plan.name, plan.system, *numbers, plan.data)
+    Console().print(table)
+    typer.echo("Every stage runs, at a small scale.", err=True)

@@ -23,6 +23,7 @@ import torch
 
 import maskpredict
 from maskpredict.corpus.dataset import Dataset
+from maskpredict.evaluate.normalization import normalize
 from maskpredict.evaluate.scores import score_corpus
 from maskpredict.progress import Progress, Task
 from maskpredict.reproduce.recipe import EvaluateConfig
@@ -123,14 +124,15 @@ class _Scoring:
             return False
         seconds = time.monotonic() - started
         language = self.dataset.languages.target
-        (said,) = score_corpus(outputs, [texts.target], metrics=[METRIC], target_language=language).scores
+        scored, right = (normalize(lines, self.config.normalize) for lines in (outputs, texts.target))
+        (said,) = score_corpus(scored, [right], metrics=[METRIC], target_language=language).scores
         score = Score(
             system=system,
             settings=settings,
             split=split,
             sentences=len(outputs),
             bleu=round(said.score, 2),
-            signature=said.signature,
+            signature=_signed(said.signature, self.config.normalize),
             seconds=round(seconds, 2),
             compute_type=self.config.compute_type,
             device=device_name(translator.device),
@@ -153,6 +155,10 @@ class _Scoring:
             outputs += [translation.text for translation in window]
             task.advance(len(window))
         return outputs
+
+
+def _signed(signature: str, normalization: str) -> str:
+    return f"{signature}|normalize:{normalization}" if normalization else signature
 
 
 def _write(results: Path, score: Score, outputs: Sequence[str]) -> None:

@@ -43,7 +43,8 @@ def _corpora(recipe: Recipe, home: Path, corpora: tuple[CorpusFiles, ...]) -> tu
 
 def _corpus(recipe: Recipe, home: Path, files: CorpusFiles) -> CorpusConfig:
     languages = (recipe.source_language, recipe.target_language)
-    source, target = (home / f"{files.stem}.{language}{recipe.suffix}" for language in languages)
+    endings = [recipe.endings.get(language, language) for language in languages]
+    source, target = (home / f"{files.stem}.{ending}{recipe.suffix}" for ending in endings)
     for path in (source, target):
         if not path.exists():
             raise UserError(f"{path} is missing; {recipe.where or 'check --data.'}")

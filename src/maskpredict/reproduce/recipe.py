@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from maskpredict.analyze.run import check_names
 from maskpredict.config import from_dict, load_config
 from maskpredict.corpus.cleaning import CleaningConfig
 from maskpredict.corpus.vocabulary import VocabularyConfig
 from maskpredict.distill import DistillConfig
 from maskpredict.errors import UserError
+from maskpredict.evaluate.normalization import normalize
 from maskpredict.model.config import preset
 from maskpredict.training.config import TrainConfig
 
 T = TypeVar("T")
+
+RESERVED = {"prepare", "teacher", "distill", "student", "evaluate", "ship", "analyze"} | {
+    *("corpus", "data", "distilled", "results", "model", "texts", "analysis")
+}
+"""Names of stages and their folders."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,40 @@ class EvaluateConfig:
     """Arithmetic of translation."""
     batch_tokens: int | None = None
     """Padded tokens computed together; none is what suits the device."""
+    normalize: str = ""
+    """Spelling to unify before scoring: ro, ro-no-diacritics, or empty for none."""
+
+    def __post_init__(self) -> None:
+        normalize([], self.normalize)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Another model beside teacher and student, trained like one of them but for some values."""
+
+    like: Literal["teacher", "student"]
+    """Whose training it repeats."""
+    data: Literal["raw", "distilled"]
+    """The prepared text, or that with the teacher's translations as targets."""
+    changes: dict[str, Any] = field(default_factory=dict)
+    """What differs: the keys of `maskpredict train` but data and run."""
+
+
+@dataclass(frozen=True)
+class AnalyzeConfig:
+    """What is looked into: the student beside teacher and variants, in the arithmetic of `evaluate`."""
+
+    split: str = ""
+    """Test set, as in test.NAME; empty: the first."""
+    only: tuple[str, ...] = ()
+    """Names of analyses; none is all."""
+    limit: int | None = None
+    """Use only so many sentences; none is all."""
+    figure1: str = ""
+    """Source sentence to follow pass by pass; empty: one that comes with the package."""
+
+    def __post_init__(self) -> None:
+        check_names(self.only)
 
 
 @dataclass(frozen=True)
@@ -97,12 +139,18 @@ class Recipe:
     """What is scored."""
     ship: ShipConfig = field(default_factory=ShipConfig)
     """What comes out."""
+    variants: dict[str, Variant] = field(default_factory=dict)
+    """Models to compare with, by name; the analysis knows small, raw, baseline, ar_distilled and systems by theirs."""
+    analyze: AnalyzeConfig | None = None
+    """What is looked into in the end; none is nothing."""
     cleaning: CleaningConfig = field(default_factory=CleaningConfig)
     """Which training pairs to drop."""
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
     """How text is cut into subwords."""
     suffix: str = ""
     """What follows the language in the names of corpus files, such as .xz."""
+    endings: dict[str, str] = field(default_factory=dict)
+    """What stands for a language in those names, where it is not its code, as in {de: deu}."""
     where: str = ""
     """Where to get the corpora: a sentence for those who do not have them."""
     toy: ToyCorpus | None = None
@@ -110,17 +158,42 @@ class Recipe:
 
     def __post_init__(self) -> None:
         # A mistake in the last stage should not wait for the first ones to end.
-        self.training("teacher", Path("data"), Path("run"))
-        self.training("student", Path("data"), Path("run"))
+        for name in self.trained:
+            self.training(name, Path("data"), Path("run"))
         self.distillation(Path("data"), Path("teacher"), Path("out"), None)
+        for name in self.variants:
+            if name in RESERVED or not re.fullmatch(r"[a-z][\w-]*", name):
+                raise UserError(f"{name!r} cannot be the name of a variant, which is a folder too; choose another.")
+        if self.analyze and self.analyze.split and self.analyze.split not in self.test_splits:
+            raise UserError(
+                f"there is no test set {self.analyze.split!r} to analyze; choose one of {', '.join(self.test_splits)}."
+            )
 
-    def training(self, stage: Literal["teacher", "student"], data: Path, run: Path) -> TrainConfig:
-        """The training of the teacher or student, in these folders."""
-        section = self.teacher if stage == "teacher" else self.student
-        with _named(stage):
-            config = _without_folders(TrainConfig, section, {"data": str(data), "run": str(run)})
+    @property
+    def trained(self) -> list[str]:
+        """The models that are trained, by name."""
+        return ["teacher", "student", *self.variants]
+
+    @property
+    def test_splits(self) -> list[str]:
+        """What the test sets are called in the data folder."""
+        names = [files.name or Path(files.stem).name for files in self.test]
+        return ["test"] if len(names) == 1 else [f"test.{name}" for name in names]
+
+    def training(self, name: str, data: Path, run: Path) -> TrainConfig:
+        """The training of the teacher, the student or a variant, in these folders."""
+        with _named(name):
+            given = {"data": str(data), "run": str(run)}
+            config = _without_folders(TrainConfig, self._training_section(name), given)
             preset(config.preset, config.model)
         return config
+
+    def _training_section(self, name: str) -> dict[str, Any]:
+        sections = {"teacher": self.teacher, "student": self.student}
+        if name in sections:
+            return sections[name]
+        variant = self.variants[name]
+        return _changed(sections[variant.like], variant.changes)
 
     def distillation(self, data: Path, teacher: Path, out: Path, seconds: float | None) -> DistillConfig:
         """The distillation in these folders, for at most this long."""
@@ -132,6 +205,16 @@ class Recipe:
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
     """The recipe of a YAML file, with some values changed."""
     return load_config(Recipe, path, overrides)
+
+
+def _changed(section: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The section with some values replaced, mappings key by key."""
+    changed = dict(section)
+    for key, value in changes.items():
+        below = changed.get(key)
+        both = isinstance(below, Mapping) and isinstance(value, Mapping)
+        changed[key] = _changed(below or {}, value) if both else value
+    return changed
 
 
 def _without_folders(cls: type[T], section: Mapping[str, Any], given: Mapping[str, Any]) -> T:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -13,7 +14,12 @@ from maskpredict.errors import UserError
 from maskpredict.reproduce.deadline import Deadline
 from maskpredict.reproduce.recipe import Recipe
 from maskpredict.reproduce.records import Record, fingerprint, set_aside
-from maskpredict.reproduce.stages import STAGES, Job, Stage
+from maskpredict.reproduce.stages import Job, Stage, stages
+
+COMPANY = int(os.environ.get("WORLD_SIZE", "1")) > 1
+"""True under torchrun, when other processes work beside this one."""
+FIRST = os.environ.get("RANK", "0") == "0"
+"""True for the one process that writes records."""
 
 
 class State(StrEnum):
@@ -57,13 +63,14 @@ class Reproduction:
 
 def stage_states(recipe: Recipe, work: Path) -> list[StageState]:
     """Where each stage stands in this folder."""
-    states, before = [], ""
-    for stage in STAGES:
+    states: dict[str, StageState] = {}
+    for stage in stages(recipe):
         values = stage.values(recipe)
-        before = fingerprint(values, before)
+        before = states[stage.needs[-1]].fingerprint if stage.needs else ""
+        now = fingerprint(values, before)
         record = Record.read(_record_path(work, stage))
-        states.append(StageState(stage, _state(record, before), values, before, record))
-    return states
+        states[stage.name] = StageState(stage, _state(record, now), values, now, record)
+    return list(states.values())
 
 
 def reproduce(
@@ -90,9 +97,11 @@ def reproduce(
     for number, own in enumerate(wanted):
         if own.state is State.finished:
             continue
-        if own.state is State.out_of_date:
+        _refuse_company(own.stage)
+        if own.state is State.out_of_date and FIRST:
             kept = set_aside([*(work / name for name in own.stage.makes), _record_path(work, own.stage)])
             logging.getLogger(__name__).warning("The earlier result of %s is kept as %s.", own.stage.name, kept)
+        if own.state is State.out_of_date:
             own = replace(own, record=None)
         if job.deadline.over or not _make(own, job):
             return Reproduction(False, tuple(later.stage.name for later in wanted[number:]))
@@ -104,11 +113,19 @@ def _make(own: StageState, job: Job) -> bool:
     path, started = _record_path(job.work, own.stage), time.monotonic()
     record = Record(own.fingerprint, own.values, seconds=own.seconds)
     job.work.mkdir(parents=True, exist_ok=True)
-    record.write(path)
+    if FIRST:
+        record.write(path)
     finished = own.stage.go_on(job)
     seconds = round(own.seconds + time.monotonic() - started, 1)
-    replace(record, finished=finished, seconds=seconds).write(path)
+    if FIRST:
+        replace(record, finished=finished, seconds=seconds).write(path)
     return finished
+
+
+def _refuse_company(stage: Stage) -> None:
+    """What one process does must not be done by several at once."""
+    if COMPANY and not stage.shared:
+        raise UserError(f"the stage {stage.name} is made by one process; call it without torchrun.")
 
 
 def _wanted(states: list[StageState], name: str | None) -> list[StageState]:

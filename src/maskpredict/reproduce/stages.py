@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from maskpredict.config import to_dict
 from maskpredict.distill import distill
+from maskpredict.reproduce.analysis import analyze_work
 from maskpredict.reproduce.deadline import Deadline
 from maskpredict.reproduce.evaluation import evaluate
 from maskpredict.reproduce.preparation import prepare_data
@@ -41,11 +42,13 @@ class Stage:
     makes: tuple[str, ...]
     """Folders in WORK, the result first."""
     needs: tuple[str, ...]
-    """Stages whose results it reads."""
+    """Stages whose results it reads; the last of them rests on the others."""
     values: Callable[[Recipe], dict[str, Any]]
     """What its result depends on, besides the stages before it."""
     go_on: Callable[[Job], bool]
     """Begin it, or continue; True when it is finished."""
+    shared: bool = False
+    """True when several processes, started by torchrun, can work on it."""
 
 
 def _prepare_values(recipe: Recipe) -> dict[str, Any]:
@@ -58,17 +61,23 @@ def _prepare(job: Job) -> bool:
     return True
 
 
-def _training(role: Literal["teacher", "student"], data: str, needs: tuple[str, ...]) -> Stage:
-    def values(recipe: Recipe) -> dict[str, Any]:
-        return _without(to_dict(recipe.training(role, _HERE, _HERE)), "data", "run")
+def _training(recipe: Recipe, name: str, data: Literal["raw", "distilled"]) -> Stage:
+    folder = "data" if data == "raw" else "distilled"
+    needs: tuple[str, ...] = ("prepare",) if data == "raw" else ("distill",)
+    if data == "raw" and recipe.training(name, _HERE, _HERE).start_from == "teacher":
+        needs += ("teacher",)
 
     def go_on(job: Job) -> bool:
-        config = job.recipe.training(role, job.work / data, job.work / role)
+        config = job.recipe.training(name, job.work / folder, job.work / name)
         if config.start_from == "teacher":
             config = replace(config, start_from=str(job.work / "teacher" / "model"))
         return train(config, stop_after=job.deadline.left, quiet=job.quiet).finished
 
-    return Stage(role, (role,), needs, values, go_on)
+    return Stage(name, (name,), needs, lambda recipe: _training_values(recipe, name), go_on, shared=True)
+
+
+def _training_values(recipe: Recipe, name: str) -> dict[str, Any]:
+    return _without(to_dict(recipe.training(name, _HERE, _HERE)), "data", "run")
 
 
 def _distill_values(recipe: Recipe) -> dict[str, Any]:
@@ -79,6 +88,12 @@ def _distill_values(recipe: Recipe) -> dict[str, Any]:
 def _distill(job: Job) -> bool:
     data, teacher, out = (job.work / name for name in ("data", "teacher", "distilled"))
     return distill(job.recipe.distillation(data, teacher, out, job.deadline.left), quiet=job.quiet).finished
+
+
+def _evaluate_values(recipe: Recipe) -> dict[str, Any]:
+    values = _without(to_dict(recipe.evaluate))
+    # Recipes that were scored before there was normalization are not out of date.
+    return values if recipe.evaluate.normalize else _without(values, "normalize")
 
 
 def _evaluate(job: Job) -> bool:
@@ -93,22 +108,31 @@ def _ship(job: Job) -> bool:
     return True
 
 
+def _analyze_values(recipe: Recipe) -> dict[str, Any]:
+    models = {name: _training_values(recipe, name) for name in recipe.variants}
+    scoring = {name: getattr(recipe.evaluate, name) for name in ("compute_type", "normalize")}
+    return {"analyze": to_dict(recipe.analyze), "variants": models, **scoring}
+
+
+def _analyze(job: Job) -> bool:
+    return analyze_work(job.recipe, job.work, lambda: job.deadline.over, quiet=job.quiet)
+
+
 def _without(values: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in ELSEWHERE and name not in names}
 
 
-STAGES = (
-    Stage("prepare", ("data",), (), _prepare_values, _prepare),
-    _training("teacher", "data", needs=("prepare",)),
-    Stage("distill", ("distilled", "distilled.shards"), ("prepare", "teacher"), _distill_values, _distill),
-    _training("student", "distilled", needs=("distill",)),
-    Stage(
-        "evaluate",
-        ("results",),
-        ("prepare", "teacher", "student"),
-        lambda recipe: _without(to_dict(recipe.evaluate)),
-        _evaluate,
-    ),
-    Stage("ship", ("model",), ("student", "evaluate"), lambda recipe: to_dict(recipe.ship), _ship),
-)
-"""In the order in which they are made."""
+def stages(recipe: Recipe) -> tuple[Stage, ...]:
+    """The stages of a recipe in the order in which they are made."""
+    distilled = ("distilled", "distilled.shards")
+    analysis = Stage("analyze", ("analysis",), ("prepare", "student"), _analyze_values, _analyze)
+    return (
+        Stage("prepare", ("data",), (), _prepare_values, _prepare),
+        _training(recipe, "teacher", "raw"),
+        Stage("distill", distilled, ("prepare", "teacher"), _distill_values, _distill, shared=True),
+        _training(recipe, "student", "distilled"),
+        Stage("evaluate", ("results",), ("prepare", "teacher", "student"), _evaluate_values, _evaluate),
+        Stage("ship", ("model",), ("student", "evaluate"), lambda recipe: to_dict(recipe.ship), _ship),
+        *(_training(recipe, name, variant.data) for name, variant in recipe.variants.items()),
+        *([analysis] if recipe.analyze else []),
+    )

@@ -1,0 +1,220 @@
+"""Speed against quality (Figure 2 of the paper), in batches of 10 as there, one by one, and in the best batch.
+
+A clock runs from the loaded model to the last sentence. A speed-up is the time of beam search with five beams over the
+time of the system, both measured here, in the same batches on the same machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from maskpredict.analyze.analysis import Analysis
+from maskpredict.analyze.cell import Cell, first_of, measured
+from maskpredict.analyze.models import MODEL
+from maskpredict.analyze.plot import BLUE, GREEN, GREY, MARKERS, ORANGE, PURPLE, RED, panels
+from maskpredict.analyze.study import Study, passes_and_candidates
+from maskpredict.analyze.table import Column, Table
+from maskpredict.analyze.translations import Translated
+from maskpredict.errors import UserError
+
+PASSES = range(4, 11)
+CANDIDATES = (1, 2, 3)
+MIDDLE = 2
+"""Length candidates of the two batch sizes that the paper does not have."""
+BEAMS = (1, 5)
+BATCH = 10
+SAMPLE = 200
+"""Sentences that are translated one by one; all of them would take hours."""
+BUDGETS = {"cuda": (8_192, 32_768, 131_072), "cpu": (512, 2_048, 8_192)}
+"""Sizes, in tokens, among which the best batch is looked for."""
+ONE, TEN, BEST = "1", "10", "best"
+
+
+@dataclass(frozen=True)
+class SpeedRow:
+    """One system with one setting, in batches of one size."""
+
+    batch: str
+    """1, 10 or best."""
+    beams: int | None
+    """Of the autoregressive model; None for mask-predict."""
+    passes: int | None
+    candidates: int | None
+    sentences: int
+    seconds: Cell
+    bleu: Cell
+    speedup: Cell
+    """Against the autoregressive model with five beams in such batches."""
+    batch_tokens: int | None = None
+    """Size of the best batch."""
+
+    @property
+    def name(self) -> str:
+        """The setting in words."""
+        if self.beams is not None:
+            return f"autoregressive, b = {self.beams}"
+        return f"mask-predict, T = {self.passes}, l = {self.candidates}"
+
+
+@dataclass(frozen=True)
+class SpeedQuality:
+    """All systems, settings and batch sizes."""
+
+    device: str
+    rows: tuple[SpeedRow, ...]
+
+    def beams(self, beams: int, batch: str = TEN) -> SpeedRow:
+        """The autoregressive model."""
+        return first_of((row for row in self.rows if (row.batch, row.beams) == (batch, beams)), f"b = {beams}")
+
+    def mask_predict(self, passes: int, candidates: int, batch: str = TEN) -> SpeedRow:
+        """The model."""
+        wanted = (batch, passes, candidates)
+        rows = (row for row in self.rows if (row.batch, row.passes, row.candidates) == wanted)
+        return first_of(rows, f"T = {passes}, l = {candidates}")
+
+
+def speed_quality(study: Study) -> SpeedQuality:
+    """Time and BLEU of all settings in batches of 10; of two length candidates in the other sizes."""
+    rows: list[SpeedRow] = []
+    for batch in (TEN, ONE, BEST):
+        settings = [(None, passes, few) for few in CANDIDATES for passes in PASSES if batch == TEN or few == MIDDLE]
+        timed = _Timing(study, batch)
+        rows += [timed.row(beams, None, None) for beams in BEAMS]
+        rows += [timed.row(*setting) for setting in settings]
+    return SpeedQuality(_device(study), tuple(rows))
+
+
+@dataclass(frozen=True)
+class _Timing:
+    study: Study
+    batch: str
+
+    def row(self, beams: int | None, passes: int | None, candidates: int | None) -> SpeedRow:
+        role = MODEL if beams is None else self.study.competitors.autoregressive
+        settings = {"beam_size": beams} if beams else passes_and_candidates(passes or 0, candidates or 0)
+        try:
+            found, tokens = self._fastest(role, settings)
+        except UserError as error:
+            empty = Cell(reason=str(error))
+            return SpeedRow(self.batch, beams, passes, candidates, 0, empty, empty, empty)
+        return SpeedRow(
+            batch=self.batch,
+            beams=beams,
+            passes=passes,
+            candidates=candidates,
+            sentences=len(found.sentences),
+            seconds=Cell(round(_seconds(found), 6)),
+            bleu=self.study.bleu(lambda: found),
+            speedup=measured(lambda: self._speedup(found)),
+            batch_tokens=tokens,
+        )
+
+    def _fastest(self, role: str, settings: dict[str, Any]) -> tuple[Translated, int | None]:
+        """The translations in such batches; with `best`, those of the fastest size, and that size."""
+        if self.batch != BEST:
+            first = SAMPLE if self.batch == ONE else None
+            order = {"first": first, "batch": int(self.batch), "batch_type": "examples"}
+            return self.study.translate(role, settings, timed=True, **order), None
+        device = self.study.models.translator(role).device.type
+        tried = {
+            budget: self.study.translate(role, settings, timed=True, batch=budget)
+            for budget in BUDGETS.get(device, BUDGETS["cpu"])
+        }
+        budget = min(tried, key=lambda size: _seconds(tried[size]))
+        return tried[budget], budget
+
+    def _speedup(self, found: Translated) -> float:
+        baseline, _ = self._fastest(self.study.competitors.autoregressive, {"beam_size": max(BEAMS)})
+        if baseline.device != found.device:
+            raise UserError(f"it was timed on {found.device} and the autoregressive model on {baseline.device}.")
+        return _seconds(baseline) / _seconds(found)
+
+
+def _seconds(found: Translated) -> float:
+    assert found.seconds is not None  # only timed translations come here
+    return found.seconds
+
+
+def _device(study: Study) -> str:
+    try:
+        return study.mask_predict(4, 1, timed=True, batch=BATCH, batch_type="examples").device
+    except UserError:
+        return ""
+
+
+def _table(result: SpeedQuality) -> Table:
+    columns = (
+        Column("batch", key=True),
+        Column("system", key=True),
+        Column("sentences"),
+        Column("seconds"),
+        Column("speed-up"),
+        Column("BLEU"),
+    )
+    rows = (
+        (_batch_name(row), row.name, f"{row.sentences:,}", row.seconds, row.speedup, row.bleu) for row in result.rows
+    )
+    return Table(columns, tuple(rows))
+
+
+def _batch_name(row: SpeedRow) -> str:
+    return f"best ({row.batch_tokens:,} tokens)" if row.batch_tokens else row.batch
+
+
+def _draw(result: SpeedQuality) -> Figure | None:
+    figure, axes = panels(3, height=4.2)
+    heads = {ONE: "one by one", TEN: "batches of 10", BEST: "best batch"}
+    for own, (batch, head) in zip(axes, heads.items(), strict=True):
+        rows = [row for row in result.rows if row.batch == batch]
+        _draw_batch(own, rows)
+        sentences = max((row.sentences for row in rows), default=0)
+        own.set(title=f"{head}\n{sentences:,} sentences", xlabel="speed-up over b = 5")
+    axes[0].set_ylabel("BLEU")
+    handles, labels = axes[1].get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(handles))
+    return figure
+
+
+def _draw_batch(axes: Axes, rows: list[SpeedRow]) -> None:
+    for candidates, color, marker in zip(CANDIDATES, (BLUE, GREEN, PURPLE), MARKERS, strict=False):
+        own = [(row, place) for row in rows if row.candidates == candidates and (place := _place(row))]
+        if own:
+            x, y = zip(*(place for _, place in own), strict=True)
+            axes.plot(x, y, marker=marker, linewidth=0.9, color=color, label=f"l = {candidates}")
+        for row, place in own if candidates == MIDDLE else ():
+            if row.passes == max(PASSES):
+                axes.annotate(f"T={row.passes}", place, (6, 5), textcoords="offset points", fontsize=9)
+            elif row.passes == min(PASSES):
+                axes.annotate(f"T={row.passes}", place, (-7, -5), textcoords="offset points", fontsize=9, ha="right")
+    for beams, color, marker in zip(BEAMS, (ORANGE, RED), ("D", "*"), strict=True):
+        place = next((_place(row) for row in rows if row.beams == beams), None)
+        if place:
+            size = 14 if marker == "*" else 8
+            axes.plot(*place, marker, markersize=size, color=color, linestyle="none", label=f"b = {beams}")
+    axes.axvline(1, color=GREY, linewidth=0.8, linestyle=":")
+    axes.margins(0.1)
+
+
+def _place(row: SpeedRow) -> tuple[float, float] | None:
+    if row.speedup.value is None or row.bleu.value is None:
+        return None
+    return row.speedup.value, row.bleu.value
+
+
+ANALYSIS = Analysis(
+    name="speed_quality",
+    title="Speed and quality",
+    about="Time from the loaded model to the last sentence, and BLEU, against beam search with five beams "
+    "in batches of the same size on the same machine.",
+    result=SpeedQuality,
+    run=speed_quality,
+    table=_table,
+    draw=_draw,
+    note=lambda result: f"Timed on {result.device}." if result.device else "",
+)

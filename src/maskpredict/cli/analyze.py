@@ -1,0 +1,70 @@
+"""`maskpredict analyze`: the paper's tables and figures, and some more, for any model on any test set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maskpredict.cli.options import Device, Threads
+from maskpredict.errors import UserError
+
+
+def analyze(
+    model: Annotated[str, typer.Argument(help="Model folder, run folder, or name of a shipped model.")],
+    out: Annotated[Path, typer.Argument(help="Folder for results; an earlier analysis there is continued.")],
+    data: Annotated[Path, typer.Option(help="Data folder with the test set.")],
+    split: Annotated[str, typer.Option(help="Split of the data folder.")] = "test",
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only this analysis, or several between commas; repeatable.")
+    ] = None,
+    teacher: Annotated[str | None, typer.Option(help="The autoregressive model to compare with.")] = None,
+    raw: Annotated[str | None, typer.Option(help="The same model trained on raw text.")] = None,
+    small: Annotated[str | None, typer.Option(help="A smaller one trained on the same text.")] = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(help="ROLE=MODEL: baseline, ar_distilled, fertility, ctc, refinement, or a name; repeatable."),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="Use only the first N sentences.")] = None,
+    figure1: Annotated[str, typer.Option(help="Source sentence to follow pass by pass.")] = "",
+    normalize: Annotated[str, typer.Option(help="Unify spelling before scoring: ro, ro-no-diacritics.")] = "",
+    compute_type: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Measure quality, speed, repetitions, lengths and confidences; write JSON, tables, pictures and a report."""
+    import torch
+
+    from maskpredict.analyze.models import MODEL, Competitors
+    from maskpredict.analyze.run import analyze as run
+    from maskpredict.analyze.study import Study
+    from maskpredict.progress import Progress
+    from maskpredict.report.write import write_report
+
+    if threads:
+        torch.set_num_threads(threads)
+    given = {MODEL: model, "teacher": teacher, "raw": raw, "small": small} | dict(map(_named, beside or ()))
+    paths = {role: path for role, path in given.items() if path is not None}
+    with Progress() as progress:
+        study = Study(
+            Competitors(paths, device, compute_type),
+            data,
+            split,
+            out,
+            out / "texts",
+            limit=limit,
+            normalization=normalize,
+            figure1=figure1,
+            progress=progress,
+        )
+        run(study, [name.strip() for text in only or () for name in text.split(",") if name.strip()])
+    write_report(out, f"Analysis of {Path(model).name}")
+    typer.echo(f"The report is {out / 'report.html'}; {out / 'texts'} holds sentences of the test set.", err=True)
+
+
+def _named(text: str) -> tuple[str, str]:
+    role, equals, model = text.partition("=")
+    if not equals or not role or not model:
+        raise UserError(f"--beside is {text!r}; write it as ROLE=MODEL.")
+    return role, model

@@ -1,0 +1,59 @@
+"""The stage `analyze`: the student from all sides, beside teacher and variants, and the report.
+
+WORK/analysis   numbers, tables, pictures, report.md and report.html
+WORK/texts      translations of the test set, each made once, and files for compare-mt
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from maskpredict.analyze.models import MODEL, Competitors
+from maskpredict.analyze.run import analyze
+from maskpredict.analyze.study import Study
+from maskpredict.model.folder import is_model_folder
+from maskpredict.progress import Progress
+from maskpredict.report.write import SCORES_FILE, write_report
+from maskpredict.reproduce.evaluation import read_scores
+from maskpredict.reproduce.recipe import Recipe
+
+
+def analyze_work(recipe: Recipe, work: Path, stop: Callable[[], bool], *, quiet: bool = False) -> bool:
+    """Analyze what was trained in `work`; False when told to stop, or when a model is missing, its cells empty."""
+    config = recipe.analyze
+    assert config is not None  # else there is no such stage
+    runs = {MODEL: work / "student", "teacher": work / "teacher"} | {name: work / name for name in recipe.variants}
+    models = {role: run for role, run in runs.items() if is_model_folder(run / "model")}
+    missing = sorted(runs.keys() - models.keys())
+    if missing:
+        logging.getLogger(__name__).warning("Not trained yet, so left out: %s.", ", ".join(missing))
+    out = work / "analysis"
+    with Progress(quiet=quiet) as progress:
+        study = Study(
+            Competitors(models, recipe.evaluate.device, recipe.evaluate.compute_type),
+            work / "data",
+            config.split or recipe.test_splits[0],
+            out,
+            work / "texts",
+            limit=config.limit,
+            normalization=recipe.evaluate.normalize,
+            figure1=config.figure1,
+            stop=stop,
+            progress=progress,
+        )
+        done = analyze(study, config.only)
+    if done.done:
+        scores = [asdict(score) for score in read_scores(work / "results")]
+        (out / SCORES_FILE).write_text(json.dumps(scores, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_report(out, f"{recipe.source_language} to {recipe.target_language}: the paper's tables and figures")
+    return done.finished and not missing
+
+
+def publish(work: Path, results: Path) -> None:
+    """Copy the analysis, which holds no sentence of a corpus, to where it is kept."""
+    shutil.copytree(work / "analysis", results, ignore=shutil.ignore_patterns("*.partial"), dirs_exist_ok=True)

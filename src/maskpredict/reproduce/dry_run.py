@@ -1,0 +1,145 @@
+"""A recipe without its corpora, its machines and its weeks: every stage at a tiny scale, on invented text.
+
+The models are also built in full size, without memory for their weights, so that a mistake in their shape is found now
+and their parameters are counted. What is trained is as the recipe says but small, for one update.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+
+from maskpredict.config import to_dict
+from maskpredict.corpus.toy import write_toy_corpus
+from maskpredict.errors import UserError
+from maskpredict.model.config import preset
+from maskpredict.reproduce.recipe import AnalyzeConfig, Recipe, Variant
+from maskpredict.reproduce.run import reproduce
+from maskpredict.runtime.settings import resolve_settings
+from maskpredict.special_ids import SpecialIds
+from maskpredict.systems import System, Vocabulary, find_system
+from maskpredict.training.config import TrainConfig
+
+TRAIN_PAIRS, TEST_PAIRS = 80, 4
+VOCABULARY = 90
+"""Subwords: few enough for the invented text of either language."""
+TOKENS = 64
+"""In an update, computed in two parts, so that accumulation is tried too."""
+SMALL: dict[str, Any] = {"width": 16, "hidden": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
+ANALYSES = ("main_table", "distillation")
+"""Enough to see that models, test set and report fit together."""
+
+
+@dataclass(frozen=True)
+class PlannedModel:
+    """A model that the recipe trains, in full size."""
+
+    name: str
+    system: str
+    parameters: int
+    updates: int
+    seconds: float | None
+    """Time that ends the training before its updates do; none never does."""
+    tokens: int
+    """Target tokens in an update."""
+    part_tokens: int
+    """Of these, computed at once on a device."""
+    data: str
+    """raw or distilled."""
+
+
+def dry_run(recipe: Recipe, *, quiet: bool = True) -> list[PlannedModel]:
+    """Go through all stages of a recipe at a tiny scale and throw the results away; says what would be trained."""
+    plans = [_planned(recipe, name) for name in recipe.trained]
+    with TemporaryDirectory() as folder:
+        home = Path(folder)
+        if recipe.toy is None:
+            _write_corpora(recipe, home)
+        tiny = _tiny(recipe)
+        result = reproduce(tiny, home / "work", data=home / "corpora", quiet=quiet)
+        if not result.finished:
+            raise UserError(f"the dry run did not get through {result.left[0]}.")
+    return plans
+
+
+def _planned(recipe: Recipe, name: str) -> PlannedModel:
+    config = recipe.training(name, Path(), Path())
+    system = _full_size(recipe, config)
+    for settings in getattr(recipe.evaluate, name, ()):
+        resolve_settings(system, {}, settings)
+    data = recipe.variants[name].data if name in recipe.variants else {"teacher": "raw", "student": "distilled"}[name]
+    parameters = sum(weight.numel() for weight in system.parameters())
+    length, batch = (config.steps, config.seconds), config.batch
+    return PlannedModel(name, system.name, parameters, *length, batch.tokens, batch.part_tokens, data)
+
+
+def _full_size(recipe: Recipe, config: TrainConfig) -> System:
+    shape, size = preset(config.preset, config.model), recipe.vocabulary.size
+    if shape.embeddings == "shared" and not recipe.vocabulary.joint:
+        raise UserError("the vocabularies are separate: set model.embeddings to target or separate.")
+    if config.batch.max_length >= shape.max_positions:
+        raise UserError(
+            f"batch.max_length is {config.batch.max_length}; it must be below model.max_positions "
+            f"({shape.max_positions})."
+        )
+    with torch.device("meta"):
+        return find_system(config.system)(shape, Vocabulary(size, size, SpecialIds()), config.label_smoothing)
+
+
+def _tiny(recipe: Recipe) -> Recipe:
+    """The recipe with small numbers everywhere."""
+    here = {"device": "cpu", "threads": 1}
+    return replace(
+        recipe,
+        teacher=_tiny_training(recipe, "teacher"),
+        student=_tiny_training(recipe, "student"),
+        variants={
+            name: Variant(variant.like, variant.data, _tiny_training(recipe, name))
+            for name, variant in recipe.variants.items()
+        },
+        distill={**recipe.distill, **here, "compute_type": "float32", "shard_pairs": TRAIN_PAIRS // 2},
+        evaluate=replace(recipe.evaluate, device="cpu", compute_type="float32", batch_tokens=None),
+        analyze=replace(recipe.analyze or AnalyzeConfig(), only=ANALYSES, limit=2),
+        vocabulary=replace(recipe.vocabulary, size=VOCABULARY),
+        toy=recipe.toy and replace(recipe.toy, train_pairs=TRAIN_PAIRS, valid_pairs=TEST_PAIRS, test_pairs=TEST_PAIRS),
+    )
+
+
+def _tiny_training(recipe: Recipe, name: str) -> dict[str, Any]:
+    config = recipe.training(name, Path(), Path())
+    shape = {**to_dict(preset(config.preset, config.model)), **SMALL}
+    tiny = to_dict(replace(config, model=shape, steps=1, seconds=None, device="cpu", threads=1, precision="float32"))
+    tiny["batch"] |= {"tokens": TOKENS, "part_tokens": TOKENS // 2}
+    tiny["engine"] = "eager"
+    return {key: value for key, value in tiny.items() if key not in ("data", "run")}
+
+
+def _write_corpora(recipe: Recipe, home: Path) -> None:
+    """Invented text, other sentences in each, in the very files that the recipe reads."""
+    splits = (("train", recipe.train), ("valid", recipe.valid), ("test", recipe.test))
+    corpora = [(split, files) for split, corpora in splits for files in corpora]
+    for seed, (split, files) in enumerate(corpora, 1):
+        write_toy_corpus(home / f"toy-{seed}", TRAIN_PAIRS, TEST_PAIRS, TEST_PAIRS, seed)
+        for language, invented in ((recipe.source_language, "src"), (recipe.target_language, "tgt")):
+            ending = recipe.endings.get(language, language)
+            path = home / "corpora" / f"{files.stem}.{ending}{recipe.suffix}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write(path, (home / f"toy-{seed}" / f"{split}.{invented}").read_bytes())
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Compressed, if the name says so."""
+    compressors: dict[str, Callable[[bytes], bytes]] = {
+        ".gz": gzip.compress,
+        ".bz2": bz2.compress,
+        ".xz": lzma.compress,
+    }
+    path.write_bytes(compressors.get(path.suffix, bytes)(content))
