@@ -1,0 +1,1 @@
+"""Races: our engines against each other and against what one would use instead, honestly timed."""

@@ -1,0 +1,38 @@
+"""The folder of a race: bench.json with everything, bench.md for people, and the pictures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from maskpredict.bench.plots import draw
+from maskpredict.bench.result import RaceResult
+from maskpredict.bench.table import markdown
+from maskpredict.errors import UserError
+
+JSON_FILE, MARKDOWN_FILE = "bench.json", "bench.md"
+
+
+def new_results(folder: Path, *, overwrite: bool) -> Path:
+    """The folder, made if it is not there; earlier results are only replaced if that was asked for."""
+    if (folder / JSON_FILE).exists() and not overwrite:
+        raise UserError(f"{folder} holds an earlier race; choose another folder, or ask to overwrite it.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder} cannot be made: {error.strerror}.") from error
+    return folder
+
+
+def write_json(result: RaceResult, folder: Path) -> None:
+    """Write bench.json; it is whole at any moment."""
+    partial = folder / f"{JSON_FILE}.partial"
+    partial.write_text(json.dumps(result.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    partial.replace(folder / JSON_FILE)
+
+
+def write_results(result: RaceResult, folder: Path) -> None:
+    """Write all files."""
+    write_json(result, folder)
+    (folder / MARKDOWN_FILE).write_text(markdown(result), encoding="utf-8")
+    draw(result, folder)

@@ -1,0 +1,76 @@
+"""Who races: the models that were given, in every engine, way of decoding and compute type that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from maskpredict.bench.config import BenchConfig
+from maskpredict.bench.racers.base import RacedModel, Racer, Track
+from maskpredict.bench.racers.ctranslate2_engine import ctranslate2_racers
+from maskpredict.bench.racers.ours import beam_search_racers, mask_predict_racers
+from maskpredict.bench.racers.transformers_engine import transformers_racers
+from maskpredict.errors import UserError
+from maskpredict.model.folder import ModelFolder
+from maskpredict.runtime.find_model import find_model
+from maskpredict.systems import Autoregressive
+
+ToCTranslate2 = Callable[[Path, Path], object]
+"""Writes a model folder (the first path) as a CTranslate2 folder (the second) in float32."""
+
+
+@dataclass(frozen=True)
+class LineUp:
+    """Racers, none of them loaded yet, and the models they run."""
+
+    racers: list[Racer]
+    models: list[RacedModel]
+
+
+def line_up(config: BenchConfig, track: Track, to_ctranslate2: ToCTranslate2, scratch: Path) -> LineUp:
+    """All racers that the config asks for; what peers need is made in the folder `scratch` once they are loaded."""
+    racers: list[Racer] = []
+    models: list[RacedModel] = []
+
+    def exported(model: RacedModel, name: str) -> Callable[[], Path]:
+        def make() -> Path:
+            to_ctranslate2(model.path, scratch / name)
+            return scratch / name
+
+        return make
+
+    if config.model:
+        models.append(model := _read(config.model, "model", autoregressive=False))
+        racers += mask_predict_racers(model, track, config.passes, config.speeds)
+    if config.teacher:
+        models.append(model := _read(config.teacher, "teacher", autoregressive=True))
+        racers += beam_search_racers(model, track, config.beams)
+        if "ctranslate2" in config.peers:
+            racers += ctranslate2_racers(model, track, config.beams, exported(model, "teacher"))
+        if "transformers" in config.peers:
+            racers += transformers_racers(model, track, config.beams)
+    if config.rival:
+        models.append(model := _read(config.rival, "rival", autoregressive=True))
+        racers += ctranslate2_racers(model, track, config.beams, exported(model, "rival"), rival=True)
+    _refuse_mixed_languages(models)
+    return LineUp(racers, models)
+
+
+def _read(name: str, role: str, *, autoregressive: bool) -> RacedModel:
+    path = find_model(name)
+    contents = ModelFolder.read(path)
+    if (contents.system == Autoregressive.name) != autoregressive:
+        wanted = "an autoregressive one" if autoregressive else "one that decodes with mask-predict"
+        raise UserError(f"the {role} {name} is a {contents.system} model; give {wanted}.")
+    return RacedModel(path, contents)
+
+
+def _refuse_mixed_languages(models: Sequence[RacedModel]) -> None:
+    first, *others = (model.contents.languages for model in models)
+    for other in others:
+        if other != first:
+            raise UserError(
+                f"one model translates {first.source} to {first.target} and another {other.source} to {other.target}; "
+                "race models of the same languages."
+            )

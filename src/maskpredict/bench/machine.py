@@ -1,0 +1,101 @@
+"""The machine a race was run on: figures mean nothing without it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import torch
+
+import maskpredict
+
+FLAGS = ("avx2", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16", "asimddp", "i8mm", "sve")
+"""Instruction sets that decide how fast int8 and half precision are."""
+PACKAGES = ("torch", "ctranslate2", "transformers", "sentencepiece", "sacrebleu")
+SPARE = 0.1
+"""Share of a core that others may take from the racers before figures are not to be trusted."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What matters for speed."""
+
+    cpu: str
+    cores: int
+    """Those that this process may use."""
+    flags: tuple[str, ...]
+    """Of `FLAGS`, those the CPU has."""
+    memory_gb: float
+    gpu: str
+    """Name of the GPU, if the race was run on one."""
+    threads: int
+    """Computing threads of each racer."""
+    system: str
+    versions: dict[str, str]
+
+    def is_crowded_by(self, busy_cores: float) -> bool:
+        """True when so many cores, busy with something else, leave the racers too few."""
+        return busy_cores > self.cores - self.threads + SPARE
+
+
+def describe_machine(device: str, threads: int) -> Machine:
+    """This machine, now."""
+    cpuinfo = _cpuinfo()
+    own_flags = cpuinfo.get("flags", cpuinfo.get("Features", "")).split()
+    return Machine(
+        cpu=cpuinfo.get("model name") or platform.processor() or platform.machine(),
+        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        flags=tuple(flag for flag in FLAGS if flag in own_flags),
+        memory_gb=round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        gpu=torch.cuda.get_device_name(device) if device.startswith("cuda") else "",
+        threads=threads,
+        system=f"{platform.system()} {platform.release()}",
+        versions=_versions(),
+    )
+
+
+class Others:
+    """Watches what other programs do on the machine from now on."""
+
+    def __init__(self) -> None:
+        self._start, self._before = time.monotonic(), _busy_elsewhere()
+
+    def cores(self) -> float | None:
+        """Cores that they have kept busy, on average; None where the system does not tell."""
+        now = _busy_elsewhere()
+        if now is None or self._before is None:
+            return None
+        return max(0.0, now - self._before) / (time.monotonic() - self._start)
+
+
+def _busy_elsewhere() -> float | None:
+    """Seconds that the cores of this machine have been working, but not for this process."""
+    path = Path("/proc/stat")
+    if not path.exists():
+        return None
+    user, nice, system, _idle, _waiting, *interrupts = map(int, path.read_text().splitlines()[0].split()[1:9])
+    return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK") - time.process_time()
+
+
+def _cpuinfo() -> dict[str, str]:
+    """What Linux says about the first core; empty elsewhere."""
+    path = Path("/proc/cpuinfo")
+    if not path.exists():
+        return {}
+    first, _, _ = path.read_text(encoding="utf-8").partition("\n\n")
+    pairs = (line.partition(":") for line in first.splitlines())
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _versions() -> dict[str, str]:
+    found = {"maskpredict": maskpredict.__version__, "python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,76 @@
+"""Our own engines: mask-predict, and beam search with the same care."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from typing import Any
+
+from maskpredict.bench.config import Passes
+from maskpredict.bench.racers.base import EXACT, LENGTH_PENALTY, MAX_LENGTH_RATIO, Entry, RacedModel, Track
+from maskpredict.runtime.translator import Translator
+
+
+class OurRacer:
+    """A `Translator` with fixed settings; batches are divided as it does by default."""
+
+    def __init__(self, entry: Entry, open_translator: Callable[[], Translator], settings: Mapping[str, Any]) -> None:
+        self.entry, self.settings = entry, settings
+        self._open = open_translator
+
+    def prepare(self, sentences: Sequence[str]) -> None:
+        """Load the model; settings and presets that it does not have are noticed now."""
+        self._translator = self._open()
+        self.translate(sentences[:1])
+
+    def translate(self, batch: Sequence[str]) -> list[str]:
+        """Translate with our Translator."""
+        return [found.text for found in self._translator.translate(batch, **self.settings)]
+
+
+def mask_predict_racers(
+    model: RacedModel, track: Track, passes: Sequence[Passes], speeds: Sequence[str]
+) -> Iterator[OurRacer]:
+    """A CMLM with so many passes and length candidates in each compute type, and with presets in the main one."""
+    what = f"our Translator, CMLM of {model.size}"
+    opened = {compute_type: _opener(model, track, compute_type) for compute_type in track.compute_types}
+    for compute_type in track.compute_types:
+        for own in passes:
+            t, candidates = own.iterations, own.length_candidates
+            entry = Entry(
+                name=f"mask-predict-t{t}-l{candidates}-{compute_type}",
+                engine="mask-predict",
+                settings=f"T={t} l={candidates}",
+                compute_type=compute_type,
+                what=f"{what}, T={t} passes, l={candidates} length candidates",
+                same_as="" if compute_type == EXACT else f"mask-predict-t{t}-l{candidates}-{EXACT}",
+            )
+            yield OurRacer(entry, opened[compute_type], {"iterations": t, "length_candidates": candidates})
+    for speed in speeds:
+        name = f"mask-predict-{speed}-{track.main_type}"
+        entry = Entry(name, "mask-predict", speed, track.main_type, f"{what}, preset {speed}")
+        yield OurRacer(entry, opened[track.main_type], {"speed": speed})
+
+
+def beam_search_racers(model: RacedModel, track: Track, beams: Sequence[int]) -> Iterator[OurRacer]:
+    """An autoregressive model with each beam size in each compute type."""
+    for compute_type in track.compute_types:
+        opened = _opener(model, track, compute_type)
+        for count in beams:
+            entry = Entry(
+                name=f"ar-b{count}-{compute_type}",
+                engine="autoregressive",
+                settings=f"b={count}",
+                compute_type=compute_type,
+                what=f"our Translator, autoregressive model of {model.size}, beam {count}",
+                same_as="" if compute_type == EXACT else f"ar-b{count}-{EXACT}",
+            )
+            settings = {"beam_size": count, "length_penalty": LENGTH_PENALTY, "max_length_ratio": MAX_LENGTH_RATIO}
+            yield OurRacer(entry, opened, settings)
+
+
+def _opener(model: RacedModel, track: Track, compute_type: Any) -> Callable[[], Translator]:
+    """Loads the model on the first call; racers that share it share the memory, too."""
+    return cache(
+        partial(Translator, model.path, device=track.device, compute_type=compute_type, intra_threads=track.threads)
+    )

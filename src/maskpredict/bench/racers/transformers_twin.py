@@ -1,0 +1,117 @@
+"""An autoregressive model of ours as one of transformers' own classes, with the same architecture and weights.
+
+BART has our post-norm layers and mBART our pre-norm ones: learned positions, exact GELU, one decoder input BOS. Two
+things of theirs are taken out: the layer norm behind the embeddings, which we do not have, and the fixed epsilon of the
+layer norms. What `generate` does is theirs alone, so its speed is what a user of transformers gets for this model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from maskpredict.model.config import ModelConfig
+from maskpredict.model.folder import ModelFolder
+from maskpredict.runtime.settings import resolve_settings
+from maskpredict.special_ids import SpecialIds
+from maskpredict.systems import build_system
+
+POSITION_OFFSET = 2
+"""Rows at the start of BART's position tables that no position uses."""
+
+# Our names of a layer's parts and theirs. Several of theirs stand for a matrix that we keep in one piece.
+_PARTS = {
+    "attention.qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    "attention.out": ("self_attn.out_proj",),
+    "attention_residual.norm": ("self_attn_layer_norm",),
+    "cross.q": ("encoder_attn.q_proj",),
+    "cross.kv": ("encoder_attn.k_proj", "encoder_attn.v_proj"),
+    "cross.out": ("encoder_attn.out_proj",),
+    "cross_residual.norm": ("encoder_attn_layer_norm",),
+    "feed_forward.inner": ("fc1",),
+    "feed_forward.outer": ("fc2",),
+    "feed_forward_residual.norm": ("final_layer_norm",),
+}
+_TOP = {
+    "source.tokens.weight": "model.encoder.embed_tokens.weight",
+    "target.tokens.weight": "model.decoder.embed_tokens.weight",
+    "output.weight": "lm_head.weight",
+}
+_TABLES = {
+    "source.positions.weight": "model.encoder.embed_positions.weight",
+    "target.positions.weight": "model.decoder.embed_positions.weight",
+}
+
+
+def transformers_twin(contents: ModelFolder) -> Any:
+    """The model as a `BartForConditionalGeneration` or an `MBartForConditionalGeneration`, in float32 on the CPU."""
+    from transformers import BartConfig, BartForConditionalGeneration, MBartConfig, MBartForConditionalGeneration
+
+    special, vocab_size = contents.tokenizers.target.special, contents.tokenizers.target.vocab_size
+    shape = {**_shape(contents.config, special), "vocab_size": vocab_size}
+    twin: Any
+    with torch.device("meta"):  # no time is spent on random weights
+        if contents.config.norm == "pre":
+            twin = MBartForConditionalGeneration(MBartConfig(**shape))
+        else:
+            twin = BartForConditionalGeneration(BartConfig(**shape))
+    for side in (twin.model.encoder, twin.model.decoder):
+        side.layernorm_embedding = nn.Identity()
+    system = build_system(contents)
+    suppressed = resolve_settings(system, contents.generation, {}).suppress_tokens
+    weights = dict(_renamed(system.state_dict()))
+    weights["model.shared.weight"] = weights["model.decoder.embed_tokens.weight"]
+    weights["final_logits_bias"] = _never(suppressed, vocab_size)
+    twin.load_state_dict(weights, assign=True)
+    for module in twin.modules():
+        if isinstance(module, nn.LayerNorm):
+            module.eps = contents.config.norm_epsilon
+    return twin.eval()
+
+
+def _shape(config: ModelConfig, special: SpecialIds) -> dict[str, Any]:
+    return {
+        "d_model": config.width,
+        "encoder_layers": config.encoder_layers,
+        "decoder_layers": config.decoder_layers,
+        "encoder_attention_heads": config.heads,
+        "decoder_attention_heads": config.heads,
+        "encoder_ffn_dim": config.hidden,
+        "decoder_ffn_dim": config.hidden,
+        "activation_function": config.activation,
+        "scale_embedding": config.scale_embeddings,
+        "max_position_embeddings": config.max_positions,
+        "pad_token_id": special.pad,
+        "bos_token_id": special.bos,
+        "eos_token_id": special.eos,
+        "decoder_start_token_id": special.bos,
+        "forced_eos_token_id": None,
+    }
+
+
+def _renamed(ours: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+    for full_name, tensor in ours.items():
+        name = full_name.removeprefix("transformer.")
+        side, _, rest = name.partition(".")
+        if name in _TOP:
+            yield _TOP[name], tensor
+        elif name in _TABLES:
+            yield _TABLES[name], F.pad(tensor, (0, 0, POSITION_OFFSET, 0))
+        elif side.endswith("_norm"):
+            yield f"model.{side.removesuffix('_norm')}.layer_norm.{rest}", tensor
+        else:
+            layer, _, rest = rest.partition(".")
+            part, _, kind = rest.rpartition(".")
+            for theirs, piece in zip(_PARTS[part], tensor.chunk(len(_PARTS[part])), strict=True):
+                yield f"model.{side}.layers.{layer}.{theirs}.{kind}", piece
+
+
+def _never(suppressed: tuple[int, ...], vocab_size: int) -> Tensor:
+    """The bias of the output that makes ids impossible; it costs less than a logits processor would."""
+    bias = torch.zeros(1, vocab_size)
+    bias[:, list(suppressed)] = float("-inf")
+    return bias

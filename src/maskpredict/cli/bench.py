@@ -1,0 +1,146 @@
+"""`maskpredict bench`: a race between our engines and those one would use instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from maskpredict.cli import options
+from maskpredict.cli.streams import output
+from maskpredict.errors import UserError
+
+if TYPE_CHECKING:
+    from maskpredict.bench.config import Passes
+    from maskpredict.evaluate.reference_set import ReferenceSet
+
+T = TypeVar("T")
+
+
+def _racers(help: str, *names: str, default: str | bool = False) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel="Racers", show_default=default)
+
+
+def _sentences(help: str, default: str | bool = False) -> Any:
+    return typer.Option(help=help, rich_help_panel="Sentences", show_default=default)
+
+
+def _race(help: str, default: str | bool = False) -> Any:
+    return typer.Option(help=help, rich_help_panel="Race", show_default=default)
+
+
+def bench(
+    model: Annotated[str, _racers("CMLM.", "--model", "-m", default="a shipped one, if no teacher is given")] = "",
+    teacher: Annotated[str, _racers("Autoregressive model, for our beam search and the peers.")] = "",
+    rival: Annotated[str, _racers("Another autoregressive model, for CTranslate2.")] = "",
+    passes: Annotated[str | None, _racers("Passes and length candidates.", default="4:1,10:5")] = None,
+    speeds: Annotated[str | None, _racers("Presets.", default="fast,balanced,best")] = None,
+    beams: Annotated[str | None, _racers("Beam sizes.", default="1,5")] = None,
+    peers: Annotated[str | None, _racers("Other engines.", default="ctranslate2,transformers")] = None,
+    compute_types: Annotated[
+        str | None, _racers("Compute types, the main one last.", default="float32,int8; on a GPU float16")
+    ] = None,
+    baseline: Annotated[list[str] | None, _racers("Racer to compare the others with; repeatable.")] = None,
+    data: Annotated[Path | None, _sentences("Data folder.", "sentences that come with the package")] = None,
+    split: Annotated[str | None, _sentences("Split of the data folder.", "its first test split")] = None,
+    source: Annotated[Path | None, _sentences("File of sources, instead of a data folder.")] = None,
+    reference: Annotated[list[Path] | None, _sentences("File of references; repeatable.")] = None,
+    sentences: Annotated[int | None, _sentences("Sentences to race on.", "64")] = None,
+    subwords: Annotated[int | None, _sentences("Race on the sentences nearest to this length.")] = None,
+    bleu_sentences: Annotated[int | None, _sentences("Sentences to score on.", "those that are raced on")] = None,
+    batch_sizes: Annotated[str | None, _race("Batch sizes.", "1,10,32,64")] = None,
+    rounds: Annotated[int | None, _race("How often everything is measured.", "5")] = None,
+    calls: Annotated[int | None, _race("Most batches that are timed in a heat.", "32")] = None,
+    seconds: Annotated[float | None, _race("End after this time, but not before everybody has run once.")] = None,
+    seed: Annotated[int | None, _race("Seed of everything that is drawn.", "1")] = None,
+    quick: Annotated[bool, _race("A first impression in less than a minute.")] = False,
+    output_folder: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for JSON, table and pictures.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option(help="Replace an earlier race in that folder.")] = False,
+    device: options.Device = "auto",
+    threads: options.Threads = None,
+) -> None:
+    """Race our engines against each other, CTranslate2 and Hugging Face transformers.
+
+    Several values stand between commas. The table goes to standard output.
+    """
+    from maskpredict.bench.config import BenchConfig, quick_values
+    from maskpredict.bench.files import new_results, write_json, write_results
+    from maskpredict.bench.run import bench as run
+    from maskpredict.bench.table import markdown
+    from maskpredict.export import export_ctranslate2
+
+    given = {
+        "passes": _listed(passes, "--passes", _passes),
+        "speeds": _listed(speeds, "--speeds", str),
+        "beams": _listed(beams, "--beams", int),
+        "peers": _listed(peers, "--peers", str),
+        "compute_types": _listed(compute_types, "--compute-types", str),
+        "baselines": tuple(baseline) if baseline else None,
+        "sentences": sentences,
+        "subwords": subwords,
+        "bleu_sentences": bleu_sentences,
+        "batch_sizes": _listed(batch_sizes, "--batch-sizes", int),
+        "rounds": rounds,
+        "calls": calls,
+        "seconds": seconds,
+        "seed": seed,
+        "threads": threads,
+    }
+    values = quick_values(device) if quick else {}
+    values |= {name: value for name, value in given.items() if value is not None}
+    config = BenchConfig(model or _shipped(teacher), teacher, rival, device=device, **values)
+    test_set = _test_set(data, split, source, reference or [])
+    folder = new_results(output_folder, overwrite=overwrite) if output_folder else None
+    result = run(
+        config,
+        test_set,
+        export_ctranslate2,
+        save=lambda known: write_json(known, folder) if folder else None,
+        quiet=False,
+    )
+    if folder:
+        write_results(result, folder)
+    with output(None) as out:
+        out.write(markdown(result).rstrip("\n"))
+    if result.interrupted:
+        raise KeyboardInterrupt
+
+
+def _shipped(teacher: str) -> str:
+    """The model to race when none is named: none if there is a teacher, otherwise the first that is shipped."""
+    from maskpredict.runtime.find_model import shipped_models
+
+    return "" if teacher else next(iter(shipped_models()), "")
+
+
+def _listed(text: str | None, option: str, parse: Callable[[str], T]) -> tuple[T, ...] | None:
+    """The values between commas; None if the option was not given."""
+    if text is None:
+        return None
+    try:
+        return tuple(parse(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise UserError(f"{option} cannot be {text!r}; `maskpredict bench --help` shows how to write it.") from None
+
+
+def _passes(text: str) -> Passes:
+    from maskpredict.bench.config import Passes
+
+    iterations, _, length_candidates = text.partition(":")
+    return Passes(int(iterations), int(length_candidates or 1))
+
+
+def _test_set(data: Path | None, split: str | None, source: Path | None, references: list[Path]) -> ReferenceSet | None:
+    from maskpredict.evaluate.reference_set import set_from_files, sets_from_data
+
+    if data is not None:
+        if source or references:
+            raise UserError("a data folder has sources and references; give --data, or --source and --reference.")
+        return sets_from_data(data, [split] if split else [])[0]
+    if split:
+        raise UserError("--split is a split of a data folder; give the folder with --data.")
+    return set_from_files(references, source) if source or references else None
