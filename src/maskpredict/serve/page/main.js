@@ -1,0 +1,219 @@
+// The page: what a person chose, what the server said, and the wires between the parts.
+
+import { DEFAULTS, readAddress, writeAddress } from "./address.js";
+import { addressOf, get, ServerError, useKey } from "./api.js";
+import { createAsker } from "./ask.js";
+import { installCopy } from "./clipboard.js";
+import { curlCommand } from "./curl.js";
+import { EXAMPLES } from "./examples.js";
+import { possible, renderLanguages, swapped } from "./languages.js";
+import { createSettings } from "./settings.js";
+import { createStatus, sentenceFor } from "./status.js";
+import { thisTab } from "./storage.js";
+import { installTheme } from "./theme.js";
+import { textOf } from "./tokens.js";
+import { createWorkbench } from "./workbench.js";
+
+const TYPING_PAUSE = 350; // milliseconds without a key until what was typed is translated
+
+const byId = (id) => document.getElementById(id);
+const text = byId("source-text");
+const sourceList = byId("source-language");
+const targetList = byId("target-language");
+
+let state = { ...DEFAULTS };
+let languages = [];
+let limit = -1;
+let detected = null;
+let loading = null;
+let addressing = null;
+
+const status = createStatus(byId("status"), () => (languages.length ? asker.again() : load()));
+const asker = createAsker({ onBusy: showBusy, onTrouble: showTrouble });
+const settings = createSettings(byId("settings"), (change) => update(change, 300));
+const bench = createWorkbench(
+  {
+    translation: byId("translation"),
+    alternatives: byId("alternatives"),
+    steps: byId("sentence-steps"),
+    source: byId("sentence-source"),
+    candidates: byId("candidates"),
+    player: byId("player"),
+  },
+  { reform, rewrite, onChange: () => (byId("copy").hidden = !bench.text()) },
+);
+
+// --- What is asked -----------------------------------------------------------------------------------------------
+
+function ask(path, body, answered, delay = 0) {
+  byId("curl").hidden = false;
+  byId("curl-command").textContent = curlCommand(addressOf(path), body);
+  asker.ask(path, body, answered, delay);
+}
+
+function translate(delay) {
+  // Not at every key: browsers forbid pages to change their address all the time.
+  clearTimeout(addressing);
+  addressing = setTimeout(() => writeAddress(state), delay);
+  asker.forget();
+  if (!state.text.trim()) {
+    status.clear();
+    showAnswer(null);
+  } else if (excess() > 0) {
+    status.say(`The text is ${excess()} characters too long for this server. Shorten it to go on.`);
+  } else {
+    ask("v1/translate", { q: state.text, ...pair(), ...effort(), trace: true }, showAnswer, delay);
+  }
+}
+
+/** A sentence with null where the model shall choose anew. */
+function reform(source, tokens, passes, answered) {
+  const iterations = state.speed === "own" ? state.iterations : passes;
+  const body = { source_text: source, ...knownPair(), template: { tokens }, iterations, trace: true };
+  ask("v1/fill", body, answered);
+}
+
+/** A sentence that must contain some words. */
+function rewrite(source, pins, answered) {
+  const phrases = pins.map((pin) => ({ phrase: pin.text ?? textOf(pin.tokens), position: pin.position }));
+  const body = { q: source, ...knownPair(), ...effort(), pins: phrases, trace: true };
+  ask("v1/translate", body, (answer) => answered(answer.sentences[0]));
+}
+
+const pair = () => ({ source: state.source, target: state.target });
+const knownSource = () => (state.source === "auto" ? (detected?.language ?? "auto") : state.source);
+const knownPair = () => ({ ...pair(), source: knownSource() });
+const effort = () =>
+  state.speed === "own"
+    ? { iterations: state.iterations, length_candidates: state.lengths }
+    : { speed: state.speed };
+
+// --- What is shown -----------------------------------------------------------------------------------------------
+
+function showAnswer(answer) {
+  detected = answer?.detectedLanguage ?? null;
+  bench.show(answer);
+  const first = bench.first();
+  byId("took").textContent = first ? `${count(first.passes)}, ${time(answer.seconds)}` : "";
+  settings.show(state, usedBy(first));
+  showLanguages();
+}
+
+const excess = () => (limit >= 0 ? [...state.text].length - limit : 0);
+const usedBy = (form) => form && { iterations: form.passes, lengths: form.lengths.length || null };
+const count = (passes) => (passes === 1 ? "1 pass" : `${passes} passes`);
+const time = (seconds) => (seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${seconds.toFixed(1)} s`);
+
+function showLanguages() {
+  const code = state.source === "auto" ? (detected?.language ?? null) : null;
+  renderLanguages({ sourceList, targetList }, languages, state, code);
+  byId("swap").disabled = swapped(languages, state, code) === null;
+  byId("detected").textContent = code ? `Detected, ${detected.confidence}\u00a0% sure` : "";
+  text.lang = state.source === "auto" ? (code ?? "") : state.source;
+  byId("translation").lang = state.target;
+}
+
+function showCount() {
+  const length = [...state.text].length; // in characters, as the server counts, not in UTF-16 units
+  byId("count").textContent = limit >= 0 ? `${length} / ${limit}` : String(length);
+  byId("count").classList.toggle("over", excess() > 0);
+  byId("clear").hidden = state.text === "";
+  byId("example").hidden = state.text !== "" || !example();
+}
+
+function showBusy(busy) {
+  byId("progress").classList.toggle("busy", busy);
+  byId("translation").setAttribute("aria-busy", String(busy));
+}
+
+function showTrouble(error, seconds) {
+  if (!error) return status.clear();
+  if (error.status === 403) byId("key-form").hidden = false;
+  status.say(sentenceFor(error), seconds);
+}
+
+// --- What a person does ------------------------------------------------------------------------------------------
+
+/** Takes a change of the state, shows it, and translates after a moment. */
+function update(change, delay = 0) {
+  state = { ...state, ...change };
+  showCount();
+  settings.show(state, usedBy(bench.first()));
+  if (languages.length === 0) return; // not loaded yet; what is typed meanwhile is not lost
+  state = possible(languages, state);
+  showLanguages();
+  translate(delay);
+}
+
+function swap() {
+  const languagesBack = swapped(languages, state, detected?.language);
+  if (!languagesBack) return;
+  text.value = bench.text() || state.text;
+  update({ ...languagesBack, text: text.value });
+}
+
+/** A sentence in the source language; when that is to be detected, in any that is served. */
+function example() {
+  const codes = state.source === "auto" ? languages.map(({ code }) => code) : [state.source];
+  return EXAMPLES[codes.find((code) => code in EXAMPLES)];
+}
+
+function setText(value) {
+  text.value = value;
+  text.focus();
+  update({ text: value });
+}
+
+text.addEventListener("input", () => update({ text: text.value }, TYPING_PAUSE));
+sourceList.addEventListener("change", () => update({ source: sourceList.value }));
+targetList.addEventListener("change", () => update({ target: targetList.value }));
+byId("swap").addEventListener("click", swap);
+byId("clear").addEventListener("click", () => setText(""));
+byId("example").addEventListener("click", () => setText(example()));
+byId("key-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  thisTab.write("api-key", byId("api-key").value);
+  useKey(byId("api-key").value);
+  update({});
+});
+window.addEventListener("pagehide", () => writeAddress(state));
+window.addEventListener("hashchange", () => {
+  state = readAddress(location.hash);
+  text.value = state.text;
+  update({});
+});
+installTheme(byId("theme"));
+installCopy(byId("copy"), () => bench.text());
+installCopy(byId("curl-copy"), () => byId("curl-command").textContent);
+
+// --- How it begins -----------------------------------------------------------------------------------------------
+
+function begin() {
+  state = readAddress(location.hash);
+  text.value = state.text;
+  useKey(thisTab.read("api-key"));
+  bench.show(null);
+  settings.show(state);
+  showCount();
+  load();
+}
+
+/** Learns what the server can do; without that nothing can be asked, so it is tried until it works. */
+async function load() {
+  clearTimeout(loading);
+  try {
+    const [served, frontend] = await Promise.all([get("languages"), get("frontend/settings")]);
+    languages = served;
+    limit = frontend.charLimit ?? -1;
+    byId("key-form").hidden = !frontend.keyRequired;
+    status.clear();
+    update({});
+  } catch (error) {
+    if (!(error instanceof ServerError)) throw error;
+    const seconds = error.retryAfter ?? 5;
+    loading = setTimeout(load, seconds * 1000);
+    showTrouble(error, seconds);
+  }
+}
+
+begin();

@@ -1,0 +1,70 @@
+// Subwords as a person reads them. Pure functions over lists of tokens: no document, no server.
+//
+// SentencePiece marks the beginning of a word with U+2581; the BPE of imported models marks with @@ that it goes on.
+
+const WORD_START = "\u2581";
+const CONTINUES = "@@";
+const END = "</s>";
+const UNKNOWN = "<unk>";
+
+/** True for the end mark. */
+export function isEnd(token) {
+  return token === END;
+}
+
+/** How many tokens belong to the text: those before the first end mark. */
+export function textLength(tokens) {
+  const end = tokens.indexOf(END);
+  return end < 0 ? tokens.length : end;
+}
+
+/** A token without its marks. */
+function bare(token) {
+  if (token === UNKNOWN) return "\u2047";
+  const text = token.startsWith(WORD_START) ? token.slice(1) : token;
+  return text.endsWith(CONTINUES) ? text.slice(0, -CONTINUES.length) : text;
+}
+
+/** A token as it is shown. A word start without letters is the space itself, which still has some width. */
+export function spelled(token) {
+  return isEnd(token) ? "\u25a0" : bare(token) || "\u2005";
+}
+
+/** A token as one speaks of it. */
+export function named(token) {
+  return isEnd(token) ? "end of the sentence" : bare(token) || "space";
+}
+
+function startsWord(tokens, place, sentencePiece) {
+  if (place === 0 || isEnd(tokens[place]) || isEnd(tokens[place - 1])) return true;
+  if (sentencePiece) return tokens[place].startsWith(WORD_START) || tokens[place] === UNKNOWN;
+  return !tokens[place - 1].endsWith(CONTINUES);
+}
+
+/** The words as `{start, end}` ranges of positions, in order; every position is in exactly one. */
+export function wordsOf(tokens) {
+  const sentencePiece = tokens.some((token) => token.startsWith(WORD_START));
+  const words = [];
+  tokens.forEach((_, place) => {
+    if (startsWord(tokens, place, sentencePiece)) words.push({ start: place, end: place + 1 });
+    else words.at(-1).end = place + 1;
+  });
+  return words;
+}
+
+/** The running text of the tokens before the end mark. */
+export function textOf(tokens) {
+  const own = tokens.slice(0, textLength(tokens));
+  const words = wordsOf(own).map(({ start, end }) => own.slice(start, end).map(bare).join(""));
+  return words.filter((word) => word !== "").join(" ");
+}
+
+/** Where a probability stands on the scale of five colours, 0 (unsure) to 4 (sure). */
+export function sureness(probability) {
+  return Math.max(0, Math.min(4, Math.floor(probability * 5)));
+}
+
+/** A probability in words. */
+export function percent(probability) {
+  return `${Math.round(probability * 100)}\u00a0%`;
+}
