@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from maskpredict.decoding.beam_search import Beams, beam_search
+from maskpredict.decoding.beam_search import Beams, Search, beam_search
 
 BOS, EOS = 1, 0
 Found = list[tuple[float, tuple[int, ...]]]
@@ -46,15 +46,21 @@ class InventedModel:
 
 
 def search(seed: int, limits: list[int], beams: int, vocabulary: int = 4, length_penalty: float = 1.0) -> Beams:
-    model = InventedModel(seed, len(limits), beams, vocabulary)
+    return run(InventedModel(seed, len(limits), beams, vocabulary), limits, length_penalty)
+
+
+def run(model: InventedModel, limits: list[int], length_penalty: float = 1.0) -> Beams:
     return beam_search(
-        model.advance,
-        len(limits),
-        beams=beams,
-        limits_B=torch.tensor(limits),
-        bos=BOS,
-        eos=EOS,
-        length_penalty=length_penalty,
+        Search(
+            model.advance,
+            len(limits),
+            max(limits),
+            beams=model.beams,
+            limits_B=torch.tensor(limits),
+            bos=BOS,
+            eos=EOS,
+            length_penalty=length_penalty,
+        )
     )
 
 
@@ -138,9 +144,7 @@ def test_the_search_agrees_with_a_slow_one(
 def test_finished_sentences_leave_the_batch_and_change_nothing_for_the_others(beams: int) -> None:
     limits = [2] * 20 + [12] * 5 + [3] * 10 + [9] * 5
     model = InventedModel(7, len(limits), beams, 6)
-    result = beam_search(
-        model.advance, len(limits), beams=beams, limits_B=torch.tensor(limits), bos=BOS, eos=EOS, length_penalty=1.0
-    )
+    result = run(model, limits)
     assert model.rows_at[0] == 40 * beams
     assert model.rows_at[-1] <= 16 * beams
     assert all(rows % (8 * beams) == 0 for rows in model.rows_at)
@@ -191,7 +195,7 @@ def test_the_search_ends_when_every_sentence_has_as_many_finished_hypotheses_as_
             return [math.log(0.97), *[math.log(0.01)] * 3]
 
     model = EndsAtOnce(0, 2, 1, 4)
-    beam_search(model.advance, 2, beams=1, limits_B=torch.tensor([50, 50]), bos=BOS, eos=EOS)
+    run(model, [50, 50])
     assert model.steps == 1
 
 

@@ -59,39 +59,72 @@ class Beams:
         self.log_probs_BKT[sentences] = others.log_probs_BKT
 
 
-def beam_search(
-    advance: Advance, rows: int, *, beams: int, limits_B: Tensor, bos: int, eos: int, length_penalty: float = 1.0
-) -> Beams:
-    """The `beams` best finished hypotheses of each sentence, best first; `limits_B` is the longest length allowed."""
-    device, width = limits_B.device, int(limits_B.max())
-    result = Beams.empty(rows, beams, width, eos, device)
+def beam_search(search: Search) -> Beams:
+    """Run a search to its end; returns the best finished hypotheses of each sentence, best first."""
+    rows, beams, width = search.done.tokens_BKT.shape
+    device = search.limits_B.device
+    result = Beams.empty(rows, beams, width, search.eos, device)
     here_B = torch.arange(rows, device=device)  # the sentences that are still in the batch
-    alive, done = (Beams.empty(rows, beams, width, eos, device) for _ in range(2))
-    alive.scores_BK[:, 0] = 0.0  # all beams start alike: let only the first one count
-    last_R, origin_R = torch.full((rows * beams,), bos, dtype=torch.long, device=device), None
     for time in range(width):
-        logits_RV = advance(last_R, origin_R, time)
-        at_limit_B = limits_B[here_B] <= time + 1
-        candidates, from_BC = _best_continuations(alive, logits_RV, at_limit_B, time, eos)
-        ended_BC = candidates.tokens_BKT[:, :, time] == eos
-        done = _merge(done, candidates, ended_BC, (time + 1) ** length_penalty)
-        best = candidates.scores_BK.masked_fill(ended_BC, -math.inf).topk(beams, dim=1)
-        alive = candidates.pick(best.indices, best.values)
-        finished_B = (done.scores_BK[:, -1] > -math.inf) | at_limit_B
+        search.step(time)
         looking = time % LEAVE_EVERY == LEAVE_EVERY - 1
-        if (looking or device.type == "cpu") and bool(finished_B.all()):  # a GPU would wait for each look
+        if (looking or device.type == "cpu") and bool(search.finished_B.all()):  # a GPU would wait for each look
             break
-        from_BK = from_BC.gather(1, best.indices)
-        if looking and (stay := _unfinished(finished_B)) is not None:
-            result.replace(here_B, done)
-            here_B, alive, done, from_BK = here_B[stay], alive.select(stay), done.select(stay), from_BK[stay]
-            origin_R = (stay[:, None] * beams + from_BK).flatten()
-        else:
-            first_row_B1 = torch.arange(len(here_B), device=device)[:, None] * beams
-            origin_R = (first_row_B1 + from_BK).flatten() if beams > 1 else None
-        last_R = alive.tokens_BKT[:, :, time].flatten()
-    result.replace(here_B, done)
+        if looking and (stay := _unfinished(search.finished_B)) is not None:
+            result.replace(here_B, search.done)
+            here_B = here_B[stay]
+            search.go_on_with(stay)
+    result.replace(here_B, search.done)
     return result
+
+
+class Search:
+    """A beam search in progress: all its state is tensors, and a step does not wait for any of their values.
+
+    `rows` sentences with `beams` hypotheses each, whose lengths are limited by `limits_B`, and that by `width`.
+    """
+
+    def __init__(
+        self,
+        advance: Advance,
+        rows: int,
+        width: int,
+        *,
+        beams: int,
+        limits_B: Tensor,
+        bos: int,
+        eos: int,
+        length_penalty: float = 1.0,
+    ) -> None:
+        device = limits_B.device
+        self.advance, self.beams, self.limits_B, self.eos = advance, beams, limits_B, eos
+        self.length_penalty = length_penalty
+        self.alive, self.done = (Beams.empty(rows, beams, width, eos, device) for _ in range(2))
+        self.alive.scores_BK[:, 0] = 0.0  # all beams start alike: let only the first one count
+        self.finished_B = torch.zeros(rows, dtype=torch.bool, device=device)
+        self.last_R = torch.full((rows * beams,), bos, dtype=torch.long, device=device)
+        self.origin_R: Tensor | None = None
+
+    def step(self, time: int) -> None:
+        """Extend every hypothesis by one token."""
+        logits_RV = self.advance(self.last_R, self.origin_R, time)
+        at_limit_B = self.limits_B <= time + 1
+        candidates, from_BC = _best_continuations(self.alive, logits_RV, at_limit_B, time, self.eos)
+        ended_BC = candidates.tokens_BKT[:, :, time] == self.eos
+        self.done = _merge(self.done, candidates, ended_BC, (time + 1) ** self.length_penalty)
+        best = candidates.scores_BK.masked_fill(ended_BC, -math.inf).topk(self.beams, dim=1)
+        self.alive = candidates.pick(best.indices, best.values)
+        self.finished_B = (self.done.scores_BK[:, -1] > -math.inf) | at_limit_B
+        self.last_R = self.alive.tokens_BKT[:, :, time].flatten()
+        first_row_B1 = torch.arange(len(self.limits_B), device=self.last_R.device)[:, None] * self.beams
+        self.origin_R = (first_row_B1 + from_BC.gather(1, best.indices)).flatten() if self.beams > 1 else None
+
+    def go_on_with(self, stay_B: Tensor) -> None:
+        """Leave all other sentences behind."""
+        rows_R = (stay_B[:, None] * self.beams + torch.arange(self.beams, device=stay_B.device)).flatten()
+        self.origin_R = rows_R if self.origin_R is None else self.origin_R[rows_R]
+        self.last_R, self.limits_B = self.last_R[rows_R], self.limits_B[stay_B]
+        self.alive, self.done = self.alive.select(stay_B), self.done.select(stay_B)
 
 
 def _unfinished(finished_B: Tensor) -> Tensor | None:

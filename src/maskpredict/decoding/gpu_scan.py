@@ -1,4 +1,4 @@
-"""One pass over rows of logits on a GPU: their log-sum-exp and the highest of each group of neighbours (Triton)."""
+"""One pass over rows of logits on a GPU: their log-sum-exp, and the highest of all or of each group (Triton)."""
 
 from __future__ import annotations
 
@@ -26,6 +26,35 @@ def _scan(LOGITS, NORM, HIGHEST, stride, VOCABULARY: tl.constexpr, GROUP: tl.con
         total = total * tl.exp(highest - higher) + tl.sum(tl.exp(x - higher), 0)
         highest = higher
     tl.store(NORM + row, highest + tl.log(total))
+
+
+@triton.jit
+def _best(LOGITS, NORM, VALUE, PLACE, stride, VOCABULARY: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    row = tl.program_id(0).to(tl.int64)
+    highest, total, best = float("-inf"), 0.0, 0
+    for first in range(0, VOCABULARY, BLOCK):
+        place = first + tl.arange(0, BLOCK)
+        x = tl.load(LOGITS + row * stride + place, mask=place < VOCABULARY, other=float("-inf")).to(tl.float32)
+        of_block = tl.max(x, 0)
+        best = tl.where(of_block > highest, first + tl.argmax(x, 0), best)
+        higher = tl.maximum(highest, of_block)
+        total = total * tl.exp(highest - higher) + tl.sum(tl.exp(x - higher), 0)
+        highest = higher
+    tl.store(NORM + row, highest + tl.log(total))
+    tl.store(VALUE + row, highest)
+    tl.store(PLACE + row, best)
+
+
+def best(logits_RV: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Log-sum-exp of each row, its highest logit, both float32, and where that is: the first of equals.
+
+    The first BLOCK logits of a row must not all be -inf.
+    """
+    rows, vocabulary = logits_RV.shape
+    norm_R, value_R = torch.empty((2, rows), dtype=torch.float32, device=logits_RV.device)
+    place_R = torch.empty(rows, dtype=torch.long, device=logits_RV.device)
+    _best[(rows,)](logits_RV, norm_R, value_R, place_R, logits_RV.stride(0), vocabulary, BLOCK)
+    return norm_R, value_R, place_R
 
 
 def scan(logits_RV: Tensor, group: int) -> tuple[Tensor, Tensor]:

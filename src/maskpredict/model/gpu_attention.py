@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 from torch.nn.attention.varlen import varlen_attn
 
-from maskpredict.model.short_attention import LONGEST, short_attention
+from maskpredict.model import short_attention
 
 # The argument that asks for causal attention changed between PyTorch releases.
 _WINDOWS = "window_size" in inspect.signature(varlen_attn).parameters
@@ -22,8 +22,8 @@ def attend_on_gpu(
     q: Tensor, k: Tensor, v: Tensor, q_starts: Tensor, k_starts: Tensor, q_longest: int, k_longest: int, causal: bool
 ) -> Tensor:
     """Attention of q [N, H, K] to k, v [M, H, K] within each row; half precision only."""
-    if max(q_longest, k_longest) <= LONGEST:
-        return short_attention(q, k, v, q_starts, k_starts, causal)
+    if max(q_longest, k_longest) <= short_attention.LONGEST:
+        return short_attention.short_attention(q, k, v, q_starts, k_starts, causal)
     options = _CAUSAL if causal else {}
     out = varlen_attn(q, k, v, q_starts, k_starts, q_longest, k_longest, **options)
     assert isinstance(out, Tensor)  # a tuple only when more is asked for

@@ -16,6 +16,7 @@ import torch
 
 from maskpredict.corpus.batches import PackedBatches, PaddedBatches
 from maskpredict.corpus.dataset import Dataset
+from maskpredict.errors import UserError
 from maskpredict.model.batch import round_up
 from maskpredict.model.folder import load_weights, own_weights
 from maskpredict.progress import Progress, Task
