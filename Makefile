@@ -7,13 +7,16 @@ BIN := .venv/bin
 TOO_OLD := maskpredict needs Python 3.11 or newer; name one, as in: make PYTHON=/usr/bin/python3.12
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint
+.PHONY: help demo serve test lint
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
 
 demo: .venv/.installed ## train a toy model, once, and play its iterations in the terminal
 	@$(BIN)/maskpredict demo
+
+serve: .venv/.installed-serve ## translate on a web page, at http://127.0.0.1:8000
+	@$(BIN)/maskpredict serve
 
 test: lint ## run every check that CI runs: lint, types, tests
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n 2 --dist loadfile
@@ -23,8 +26,8 @@ lint: .venv/.installed-dev ## check style, format and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# What the package itself needs is enough for the demo; the checks need more.
-.venv/.installed .venv/.installed-dev: pyproject.toml constraints.txt
+# What the package itself needs is enough for the demo; the service and the checks need more.
+.venv/.installed .venv/.installed-serve .venv/.installed-dev: pyproject.toml constraints.txt
 	@test -x $(BIN)/pip || { \
 		$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "$(TOO_OLD)")' && \
 		$(PYTHON) -m venv .venv; }
@@ -32,4 +35,5 @@ lint: .venv/.installed-dev ## check style, format and types
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.$(EXTRA)'
 	@touch $@
 
+.venv/.installed-serve: EXTRA := [serve]
 .venv/.installed-dev: EXTRA := [dev]

@@ -52,6 +52,7 @@ class Outcome:
     mode: str
     seconds: float = 0.0
     """From the first request to the last answer."""
+    server_cpu_seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
     statuses: Counter[str] = field(default_factory=Counter)
     resident_mb: list[float] = field(default_factory=list)
@@ -63,6 +64,7 @@ class Outcome:
         return {
             "mode": self.mode,
             "requests_a_second": round(len(ordered) / self.seconds, 2),
+            "server_cpu_seconds_a_request": round(self.server_cpu_seconds / len(ordered), 3),
             "p50_seconds": round(statistics.median(ordered), 3),
             "p99_seconds": round(ordered[int(0.99 * (len(ordered) - 1))], 3),
             "statuses": dict(self.statuses),
@@ -101,6 +103,12 @@ async def watch_memory(process: int, outcome: Outcome, end: float) -> None:
         await asyncio.sleep(1)
 
 
+def cpu_seconds(process: int) -> float:
+    """Processor time that the server has used; unlike the clock it hardly depends on what else the machine does."""
+    user, system = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 async def crowd(url: str, process: int, mode: str, arguments: argparse.Namespace) -> Outcome:
     """All clients for some time, after a short warm-up that does not count."""
     languages = httpx.get(f"{url}/languages").json()
@@ -112,10 +120,11 @@ async def crowd(url: str, process: int, mode: str, arguments: argparse.Namespace
     limits = httpx.Limits(max_connections=arguments.clients)
     async with httpx.AsyncClient(base_url=url, timeout=120, limits=limits) as server:
         for seconds in (arguments.warm_up, arguments.seconds):
-            outcome, begin = Outcome(mode), time.perf_counter()
+            outcome, begin, used = Outcome(mode), time.perf_counter(), cpu_seconds(process)
             clients = [client(server, body, outcome, begin + seconds, seed) for seed in range(arguments.clients)]
             await asyncio.gather(*clients, watch_memory(process, outcome, begin + seconds))
             outcome.seconds = time.perf_counter() - begin
+            outcome.server_cpu_seconds = cpu_seconds(process) - used
     return outcome
 
 

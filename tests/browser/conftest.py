@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -12,6 +13,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -173,3 +175,31 @@ def new_visit(server: Server, new_context: Callable[..., BrowserContext]) -> Ite
 def visit(new_visit: Callable[..., Visit]) -> Visit:
     """A visit with the usual settings."""
     return new_visit()
+
+
+@pytest.fixture(scope="module")
+def host(browser: Browser) -> Iterator[Callable[[Path], str]]:
+    """Puts a folder behind `python -m http.server`, the plainest of web servers, and gives its address."""
+    with ExitStack() as servers:
+
+        def serve(folder: Path) -> str:
+            command = [
+                sys.executable,
+                "-u",
+                "-m",
+                "http.server",
+                "0",
+                "--bind",
+                "127.0.0.1",
+                "--directory",
+                str(folder),
+            ]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            servers.enter_context(process)
+            servers.callback(process.terminate)
+            assert process.stdout is not None
+            port = re.search(r"port (\d+)", process.stdout.readline())
+            assert port is not None
+            return f"http://127.0.0.1:{port[1]}/"
+
+        yield serve

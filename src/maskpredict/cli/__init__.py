@@ -8,7 +8,9 @@ from __future__ import annotations
 import typer
 
 import maskpredict
+from maskpredict.cli.analyze import analyze
 from maskpredict.cli.average import average
+from maskpredict.cli.bench import bench
 from maskpredict.cli.demo import demo
 from maskpredict.cli.distill import distill
 from maskpredict.cli.evaluate import evaluate
@@ -21,6 +23,7 @@ from maskpredict.cli.prepare import PairsCommand, prepare
 from maskpredict.cli.reporting import reported
 from maskpredict.cli.reproduce import reproduce
 from maskpredict.cli.score import score
+from maskpredict.cli.serve import serve
 from maskpredict.cli.train import train
 from maskpredict.cli.translate import translate
 
@@ -34,6 +37,9 @@ app.command(cls=PairsCommand)(reported(prepare))
 for verb in (train, average, distill, translate, fill, score, evaluate, export, inspect, reproduce, pack, unpack, demo):
     app.command()(reported(verb))
 app.command("import")(reported(import_))
+app.command()(reported(analyze))
+app.command()(reported(bench))
+app.command()(reported(serve))
 
 
 def _print_version(asked: bool) -> None:

@@ -30,8 +30,8 @@ class Line:
     pins: tuple[PinLike, ...] = ()
     reference: str | None = None
     """Decode at the length of this text."""
-    template: str | None = None
-    """A target with gaps."""
+    template: str | tuple[str | None, ...] | None = None
+    """A target with gaps: as text, or a subword for every position, the end mark included, and None for a gap."""
 
     @property
     def is_plain(self) -> bool:
@@ -95,6 +95,8 @@ class LineCodec:
                 "shorten it."
             )
         source = self._ended(ids, self.source)
+        if isinstance(line.template, tuple):
+            return self._with_gaps(source, line.template)
         if line.template is not None:
             return Request(source, template=self._template(line.template))
         length = None if line.reference is None else len(self._ids(line.reference, self.target)) + 1
@@ -118,6 +120,23 @@ class LineCodec:
         sizes = [(part.length or 1) if isinstance(part, Gap) else len(part) for part in template]
         self._check_target(sum(sizes) + 2)  # the end mark, and room for one open gap to grow
         return template
+
+    def _with_gaps(self, source: tuple[int, ...], tokens: tuple[str | None, ...]) -> Request:
+        """A target of which every position is given or to be predicted."""
+        self._check_target(len(tokens))
+        if None not in tokens:
+            raise UserError("every token is given; leave out those that are to be predicted.")
+        special = self.target.special
+        ids = [None if token is None else self.target.ids([token])[0] for token in tokens]
+        for token, known in zip(tokens, ids, strict=True):
+            if known == special.unk and token != self.target.pieces([special.unk])[0]:
+                raise UserError(f"the token {token!r} is not in the model's vocabulary; use tokens that it returned.")
+        if ids[-1] is None:
+            pins = tuple(Pin((known,), place) for place, known in enumerate(ids) if known is not None)
+            return Request(source, length=len(ids), pins=pins)
+        if ids[-1] != special.eos:
+            raise UserError("the last token is not the end mark; add it, or leave the last position open.")
+        return Request(source, template=tuple(Gap(1) if known is None else (known,) for known in ids[:-1]))
 
     def _pins(self, pins: Sequence[PinLike]) -> tuple[Pin, ...]:
         made = [self._pin(*((pin, None) if isinstance(pin, str) else pin)) for pin in pins]

@@ -1,0 +1,78 @@
+"""`maskpredict serve`: a web page and an HTTP API."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maskpredict.cli import options
+from maskpredict.errors import UserError
+
+_LIMITS = "Limits"
+_NEEDED = ("fastapi", "uvicorn", "prometheus_client", "python_multipart")
+
+
+def serve(
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", "-m", help="[NAME=]MODEL to serve; repeatable. By default the shipped ones."),
+    ] = None,
+    load_only: Annotated[
+        list[str] | None, typer.Option(help="Name of a model to load, as in de-en; repeatable.")
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen at.", min=0, max=65_535)] = 8000,
+    workers: Annotated[int, typer.Option(help="Processes, each with all models.", rich_help_panel="Computing")] = 1,
+    device: options.Device = "auto",
+    compute_type: Annotated[
+        str, typer.Option(help="auto, float32, int8, float16 or bfloat16.", rich_help_panel="Computing")
+    ] = "auto",
+    threads: options.Threads = None,
+    batch_tokens: options.BatchTokens = None,
+    batch_milliseconds: Annotated[
+        float,
+        typer.Option(help="How long a sentence waits for others to be computed with.", rich_help_panel="Computing"),
+    ] = 3.0,
+    max_queue: Annotated[int, typer.Option(help="Sentences that may wait.", rich_help_panel=_LIMITS)] = 1_024,
+    timeout: Annotated[float, typer.Option(help="Seconds a request may take.", rich_help_panel=_LIMITS)] = 30.0,
+    char_limit: Annotated[int, typer.Option(help="Characters in a request.", rich_help_panel=_LIMITS)] = 5_000,
+    batch_limit: Annotated[int, typer.Option(help="Texts in a request.", rich_help_panel=_LIMITS)] = 100,
+    rate_limit: Annotated[
+        int, typer.Option(help="Requests a minute from one address; 0 for any number.", rich_help_panel=_LIMITS)
+    ] = 0,
+    api_keys_file: Annotated[
+        Path | None, typer.Option(help="File with an API key in each line.", rich_help_panel=_LIMITS)
+    ] = None,
+    cors_origin: Annotated[
+        list[str] | None,
+        typer.Option(help="Site whose pages may use the API, or *; repeatable.", rich_help_panel=_LIMITS),
+    ] = None,
+) -> None:
+    """Serve a page and an HTTP API that LibreTranslate's clients understand."""
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise UserError(f"serve needs {', '.join(missing)}; install it with: pip install 'maskpredict[serve]'.")
+    from maskpredict.serve.config import ServiceConfig
+    from maskpredict.serve.run import serve as run
+
+    config = ServiceConfig(
+        models=tuple(model or ()),
+        load_only=tuple(load_only or ()),
+        device=device,
+        compute_type=compute_type,
+        threads=threads,
+        workers=workers,
+        max_queue=max_queue,
+        batch_milliseconds=batch_milliseconds,
+        batch_tokens=batch_tokens,
+        timeout=timeout,
+        char_limit=char_limit,
+        batch_limit=batch_limit,
+        rate_limit=rate_limit,
+        api_keys_file=api_keys_file,
+        cors_origins=tuple(cors_origin or ()),
+    )
+    run(config, host, port)

@@ -1,0 +1,1 @@
+"""The routes, a few to a file; they translate between HTTP and the `TranslationService`."""

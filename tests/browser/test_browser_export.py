@@ -1,0 +1,262 @@
+"""The page that `maskpredict export browser` writes, in a real browser, behind the plainest of web servers."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+
+from maskpredict import Translator
+from maskpredict.export import export_browser
+from maskpredict.export.browser_runtime import PACKAGE, VERSION
+from maskpredict.runtime.lines import Line
+
+
+def left_out(sentence: str) -> None:
+    """Leave tests out where something is missing, except in CI, where it must be there."""
+    (pytest.fail if os.environ.get("CI") else pytest.skip)(sentence)
+
+
+@pytest.fixture(scope="session")
+def runtime(browser: Browser) -> Path:
+    """The npm package onnxruntime-web, fetched once and kept in the virtual environment."""
+    kept = Path(sys.prefix) / "share" / f"{PACKAGE}-{VERSION}.tgz"
+    if not kept.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            left_out(f"there is no npm to fetch {PACKAGE}, so exported pages were not run; apt-get install npm adds it")
+        place = kept.with_name(f"{kept.name}.{os.getpid()}")
+        place.mkdir(parents=True)
+        subprocess.run([str(npm), "pack", f"{PACKAGE}@{VERSION}", "--pack-destination", place], check=True)
+        next(place.glob("*.tgz")).rename(kept)
+        place.rmdir()
+    return kept
+
+
+@pytest.fixture(scope="module")
+def pages(cmlm_folder: Path, runtime: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The toy model as a page, by precision."""
+    place = tmp_path_factory.mktemp("pages")
+    return {
+        precision: export_browser(cmlm_folder, place / precision, runtime=runtime, precision=precision).folder
+        for precision in ("float32", "int8")
+    }
+
+
+@pytest.fixture(scope="module")
+def url(pages: dict[str, Path], host: Callable[[Path], str]) -> str:
+    return host(pages["float32"])
+
+
+@pytest.fixture
+def open_page(url: str, new_context: Callable[..., BrowserContext]) -> Iterator[Callable[..., Page]]:
+    """Opens the page. At the end nothing may have been asked elsewhere, and nothing complained about."""
+    requested: list[str] = []
+    complaints: list[str] = []
+
+    def make(fragment: str = "", **options: Any) -> Page:
+        page = new_context(**options).new_page()
+        page.context.on("request", lambda request: requested.append(request.url))
+        page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(url + fragment)
+        return page
+
+    yield make
+    assert requested
+    assert [address for address in requested if not address.startswith(url)] == []
+    assert complaints == []
+
+
+@pytest.fixture(scope="module")
+def ours(cmlm_folder: Path) -> Translator:
+    return Translator(cmlm_folder, device="cpu", compute_type="float32")
+
+
+def ask(page: Page, *questions: tuple[str, dict[str, Any]]) -> list[Any]:
+    """What the page's worker answers to questions, one after the other."""
+    script = """async (questions) => {
+        const { createEngine } = await import("/page/engine.js");
+        const quiet = { onLoading() {}, onReady() {}, onFailed(sentence) { throw new Error(sentence); } };
+        const engine = createEngine(quiet);
+        const answers = [];
+        for (const [verb, given] of questions) {
+            answers.push(await new Promise((onAnswer, refuse) => {
+                engine.ask(verb, given, { onAnswer, onTrouble: (sentence) => refuse(new Error(sentence)) });
+            }));
+        }
+        return answers;
+    }"""
+    answers: list[Any] = page.evaluate(script, questions)
+    return answers
+
+
+def text_of(sentences: list[str]) -> str:
+    """Sentences as a text that is split into the same ones."""
+    return "\n".join(sentences)
+
+
+SETTINGS: list[dict[str, Any]] = [
+    {"iterations": 1, "length_candidates": 1},
+    {"iterations": 4, "length_candidates": 3},
+    {"iterations": 10, "length_candidates": 5, "prune_candidates": 2},
+    {"iterations": 6, "length_candidates": 2, "threshold": 0.9},
+    {"iterations": 8, "length_candidates": 2, "stop_when_stable": True},
+]
+
+
+def test_every_sentence_is_translated_as_in_python(
+    open_page: Callable[..., Page], ours: Translator, sentences: list[str]
+) -> None:
+    questions = [("translate", {"text": text_of(sentences), "settings": settings}) for settings in SETTINGS]
+    for settings, answer in zip(SETTINGS, ask(open_page(), *questions), strict=True):
+        expected = ours.translate(sentences, trace=True, **settings)
+        assert answer["translatedText"] == text_of([own.text for own in expected])
+        for own, found in zip(expected, answer["sentences"], strict=True):
+            assert found["lengths"] == list(own.lengths)
+            assert found["passes"] == own.passes
+            assert found["score"] == pytest.approx(own.score, abs=1e-4)
+            assert own.trace is not None
+            assert found["trace"]["chosen"] == own.trace.chosen
+            for theirs, candidate in zip(found["trace"]["candidates"], own.trace.candidates, strict=True):
+                assert [step["tokens"] for step in theirs["passes"]] == [step.tokens for step in candidate.passes]
+                assert [step["masked"] for step in theirs["passes"]] == [step.masked for step in candidate.passes]
+
+
+def test_pins_and_given_words_are_kept_as_in_python(
+    open_page: Callable[..., Page], ours: Translator, sentences: list[str]
+) -> None:
+    settings: dict[str, Any] = {"iterations": 4, "length_candidates": 3}
+    lines: list[Line] = []
+    questions: list[tuple[str, dict[str, Any]]] = []
+    for sentence in sentences[40:52]:
+        words = ours.translate([sentence])[0].text.removesuffix(".").split()
+        pins: list[tuple[str, int | None]] = [(words[-1], None), ("ENAB OMIT", None), (words[0], 1)]
+        lines.append(Line(sentence, pins=tuple(text if place is None else (text, place) for text, place in pins)))
+        given = [{"phrase": text, "position": place} for text, place in pins]
+        questions.append(("rewrite", {"sentence": sentence, "pins": given, "settings": settings}))
+        tokens = [None if place % 3 else token for place, token in enumerate(ours.translate([sentence])[0].tokens)]
+        for template in ([*tokens[:-1], None], [*tokens[:-1], "</s>"]):
+            lines.append(Line(sentence, template=tuple(template)))
+            questions.append(("fill", {"sentence": sentence, "tokens": template, "settings": settings}))
+    expected = list(ours.translate_lines(lines, **settings))
+    assert [found["text"] for found in ask(open_page(), *questions)] == [own.text for own in expected]
+
+
+def test_eight_bits_mostly_find_the_same(
+    host: Callable[[Path], str],
+    new_context: Callable[..., BrowserContext],
+    pages: dict[str, Path],
+    ours: Translator,
+    sentences: list[str],
+) -> None:
+    settings: dict[str, Any] = {"iterations": 4, "length_candidates": 2}
+    page = new_context().new_page()
+    page.goto(host(pages["int8"]))
+    (answer,) = ask(page, ("translate", {"text": text_of(sentences), "settings": settings}))
+    expected = [own.text for own in ours.translate(sentences, **settings)]
+    same = sum(found["text"] == own for found, own in zip(answer["sentences"], expected, strict=True))
+    assert same > 0.7 * len(sentences)
+
+
+def test_a_text_without_end_is_translated_in_pieces(open_page: Callable[..., Page]) -> None:
+    text = " ".join(["bane kosa, time"] * 60)
+    (answer,) = ask(open_page(), ("translate", {"text": text, "settings": {"iterations": 1, "length_candidates": 1}}))
+    assert len(answer["sentences"]) > 5
+    assert " ".join(sentence["source"] for sentence in answer["sentences"]) == text
+
+
+def typed(page: Page, text: str) -> None:
+    """Type a text and wait for its passes."""
+    page.locator("#source-text").fill(text)
+    expect(page.locator(".row.last")).to_be_visible()
+
+
+def test_a_person_types_watches_and_changes_a_word(open_page: Callable[..., Page], ours: Translator) -> None:
+    page = open_page(reduced_motion="reduce")  # else the passes are played in some seconds
+    expect(page.locator("#source-language")).to_have_text("xx")
+    typed(page, "bane kosa time.")
+    expected = ours.translate(["bane kosa time."], speed="balanced")[0]
+    expect(page.locator("#translation")).to_have_text(expected.text)
+    expect(page.locator("#took")).to_have_text(re.compile(r"^\d+ pass(es)?, [\d.]+ m?s$"))
+    expect(page.locator(".row")).to_have_count(expected.passes)
+    page.get_by_role("spinbutton", name="Passes").fill("6")
+    page.get_by_role("spinbutton", name="Lengths").fill("3")
+    expect(page.locator(".row")).to_have_count(6)
+    expect(page.locator(".chip")).to_have_count(3)
+    page.locator(".row.last button.token").first.click()
+    page.get_by_role("button", name="Pin it").click()
+    page.get_by_role("button", name="Re-form the sentence").click()
+    expect(page.locator(".row.last .token.pinned").first).to_be_visible()
+    page.locator(".row.last button.token").first.click()
+    page.get_by_label("Or say it with").fill("UFIT")
+    page.get_by_role("button", name="Put in").click()
+    expect(page.locator("#translation")).to_have_text(re.compile("^UFIT"))
+
+
+def test_what_is_typed_last_is_what_is_translated(open_page: Callable[..., Page], ours: Translator) -> None:
+    page = open_page("#speed=best&q=" + "+".join(["bane"] * 16))
+    page.locator("#source-text").fill("kosa time.")
+    expect(page.locator("#translation")).to_have_text(ours.translate(["kosa time."], speed="best")[0].text)
+    page.locator("#clear").click()
+    expect(page.locator("#translation")).to_be_empty()
+
+
+def test_once_loaded_the_page_needs_no_network(open_page: Callable[..., Page], ours: Translator) -> None:
+    page = open_page("#q=bane.")
+    expect(page.locator(".row.last")).to_be_visible()
+    page.context.set_offline(True)
+    page.locator("#source-text").fill("kosa time lusa.")
+    expect(page.locator("#translation")).to_have_text(ours.translate(["kosa time lusa."], speed="balanced")[0].text)
+    page.locator(".row.last button.token").first.click()
+    expect(page.get_by_role("button", name="Pin it")).to_be_visible()
+
+
+def test_it_is_dark_where_people_want_that_and_fits_a_phone(open_page: Callable[..., Page]) -> None:
+    page = open_page("#q=bane+kosa+time+lusa+bari.", viewport={"width": 390, "height": 844}, color_scheme="dark")
+    expect(page.locator(".row.last")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(19, 20, 22)"
+
+
+def test_markup_in_a_text_stays_text(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    typed(page, "<img src=x onerror=alert(1)> bane kosa.")
+    expect(page.locator("main img")).to_have_count(0)
+
+
+def test_the_download_is_shown_while_text_can_be_typed(url: str, new_context: Callable[..., BrowserContext]) -> None:
+    held: list[Route] = []
+    page = new_context().new_page()
+    page.context.route("**/decoder.onnx", lambda route: held.append(route))
+    page.goto(url)
+    expect(page.locator("#loaded-text")).to_have_text(re.compile(r"\d+ of \d+ MB"))
+    page.locator("#source-text").fill("bane kosa.")
+    assert 0 < float(page.locator("#loaded").get_attribute("value") or 0) < 1
+    held[0].continue_()
+    expect(page.locator(".row.last")).to_be_visible()
+    expect(page.locator("#loading")).to_be_hidden()
+
+
+def test_a_download_that_fails_is_said(url: str, new_context: Callable[..., BrowserContext]) -> None:
+    page = new_context().new_page()
+    page.context.route("**/decoder.onnx", lambda route: route.fulfill(status=404))
+    page.goto(url)
+    sentence = "The model could not be loaded: /model/decoder.onnx could not be loaded (404)."
+    expect(page.locator("#status")).to_have_text(sentence)
+
+
+def test_opened_as_a_file_it_says_how_to_open_it(
+    pages: dict[str, Path], new_context: Callable[..., BrowserContext]
+) -> None:
+    page = new_context().new_page()
+    page.goto((pages["float32"] / "index.html").as_uri())
+    expect(page.locator("#as-file")).to_contain_text("python -m http.server")

@@ -1,0 +1,128 @@
+"""Real servers on real sockets: processes of `maskpredict serve`, and servers in a thread for other configs."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+
+from maskpredict.runtime.translator import Translator
+from maskpredict.serve.app import create_app
+from maskpredict.serve.config import ServiceConfig
+from maskpredict.serve.run import uvicorn_config
+
+PATIENCE = 60.0
+WaitUntil = Callable[[Callable[[], bool]], None]
+
+
+def _wait_until(happens: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not happens():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def _is_up(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/readyz").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def _started(model: Path, log_file: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    port = _free_port()
+    url = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "maskpredict.cli", "serve", "--model", str(model), "--port", str(port), *options]
+    with log_file.open("wb") as log:
+        process = subprocess.Popen(command, stderr=log, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    try:
+        _wait_until(lambda: _is_up(url) or process.poll() is not None)
+        assert process.poll() is None, log_file.read_text()
+        yield url, process
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+
+
+@contextmanager
+def _running(config: ServiceConfig) -> Iterator[httpx.Client]:
+    server = uvicorn.Server(uvicorn_config(create_app(config), config))
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            _wait_until(lambda: server.started)
+            with httpx.Client(
+                base_url=f"http://127.0.0.1:{listening.getsockname()[1]}",
+                timeout=PATIENCE,
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
+            ) as client:
+                yield client
+        finally:
+            server.should_exit = True
+            thread.join(PATIENCE)
+
+
+@pytest.fixture(scope="session")
+def wait_until() -> WaitUntil:
+    """Waits for something to happen, or fails."""
+    return _wait_until
+
+
+@pytest.fixture(scope="session")
+def started() -> Callable[..., AbstractContextManager[tuple[str, subprocess.Popen[bytes]]]]:
+    """Starts `maskpredict serve` with a model, a file for its log and options; gives its address and its process."""
+    return _started
+
+
+@pytest.fixture
+def running(cmlm_folder: Path) -> Callable[..., AbstractContextManager[httpx.Client]]:
+    """Starts a server in a thread with other settings than the default ones; gives a client of it."""
+    config = ServiceConfig(models=(str(cmlm_folder),))
+    return lambda **settings: _running(replace(config, **settings))
+
+
+@pytest.fixture(scope="session")
+def translated(cmlm_folder: Path) -> Callable[[str], str]:
+    """What the Translator makes of a sentence, which a server must not change."""
+    translator = Translator(cmlm_folder)
+    return lambda sentence: translator.translate([sentence])[0].text
+
+
+@pytest.fixture(scope="session")
+def server_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the shared server logs."""
+    return tmp_path_factory.mktemp("server") / "log"
+
+
+@pytest.fixture(scope="session")
+def server_url(cmlm_folder: Path, server_log: Path) -> Iterator[str]:
+    """A server with the default settings, shared by all tests that leave it as it is."""
+    with _started(cmlm_folder, server_log) as (url, _):
+        yield url
+
+
+@pytest.fixture
+def client(server_url: str) -> Iterator[httpx.Client]:
+    """A client of the shared server."""
+    with httpx.Client(base_url=server_url, timeout=PATIENCE) as opened:
+        yield opened

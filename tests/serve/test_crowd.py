@@ -1,0 +1,115 @@
+"""Many clients at once: merged, refused in time, given up when they go, never spoiled by each other."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+Running = Callable[..., AbstractContextManager[httpx.Client]]
+WaitUntil = Callable[[Callable[[], bool]], None]
+
+PAIR = {"source": "xx", "target": "yy"}
+QUICK: dict[str, Any] = {"q": "bane.", "iterations": 1, "length_candidates": 1, **PAIR}
+SLOW: dict[str, Any] = {
+    "q": "luri tisa kone bane luke fumo tine koke.\n" * 50,
+    "iterations": 32,
+    "length_candidates": 16,
+    **PAIR,
+}
+"""Takes some seconds."""
+
+
+def metric(client: httpx.Client, name: str) -> float:
+    lines = client.get("/metrics").text.splitlines()
+    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"maskpredict_{name}"))
+
+
+def test_requests_are_merged_and_come_out_as_if_alone(
+    running: Running, translated: Callable[[str], str], sentences: list[str]
+) -> None:
+    texts = sentences[:40]
+    with running(batch_milliseconds=100.0) as client, ThreadPoolExecutor(40) as pool:
+        answers = pool.map(lambda text: client.post("/translate", json={"q": text, **PAIR}).json(), texts)
+        assert [answer["translatedText"] for answer in answers] == [translated(text) for text in texts]
+        assert metric(client, "batch_sentences_sum") == 40
+        assert metric(client, "batch_sentences_count") < 20
+
+
+def test_one_that_cannot_be_done_does_not_spoil_the_others(running: Running) -> None:
+    bad = {**QUICK, "pins": [{"phrase": "ENAB", "position": 0}, {"phrase": "ENAB", "position": 1}]}
+    with running(batch_milliseconds=100.0) as client, ThreadPoolExecutor(8) as pool:
+        bodies = [QUICK, bad] * 4
+        answers = list(pool.map(lambda body: client.post("/v1/translate", json=body), bodies))
+        assert [answer.status_code for answer in answers] == [200, 400] * 4
+        assert {answer.json()["error"] for answer in answers[1::2]} == {
+            "two pins overlap at position 1; pin one of them further right."
+        }
+
+
+def test_a_full_queue_answers_503_with_the_time_to_come_back(running: Running, wait_until: WaitUntil) -> None:
+    with running(max_queue=10) as client, ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(client.post, "/v1/translate", json=SLOW)
+        wait_until(lambda: metric(client, "queue_sentences") > 0)
+        refused = client.post("/v1/translate", json=QUICK)
+        assert refused.status_code == 503
+        assert refused.headers["retry-after"] == "1"
+        assert refused.json() == {"error": "The server is busy; try again in a moment."}
+        assert client.get("/health").status_code == 200
+        stream = client.get("/v1/translate/stream", params={"q": "bane.", **PAIR})
+        assert stream.status_code == 503
+        assert slow.result().status_code == 200
+        assert client.post("/v1/translate", json=QUICK).status_code == 200
+
+
+def test_what_takes_too_long_is_given_up(running: Running, wait_until: WaitUntil) -> None:
+    with running(timeout=0.3) as client:
+        begin = time.monotonic()
+        answer = client.post("/v1/translate", json=SLOW)
+        assert time.monotonic() - begin < 5
+        assert answer.status_code == 503
+        assert answer.json() == {"error": "The translation took longer than 0.3 seconds."}
+        wait_until(lambda: metric(client, "queue_sentences") == 0)
+        with client.stream("GET", "/v1/translate/stream", params=SLOW) as stream:
+            assert 'event: error\ndata: {"error": "The translation took longer' in stream.read().decode()
+
+
+def test_a_client_that_goes_away_frees_its_place(running: Running, wait_until: WaitUntil) -> None:
+    with running(max_queue=10) as client:
+        address = urlsplit(str(client.base_url))
+        body = httpx.Request("POST", "http://x", json=SLOW).content
+        with socket.create_connection((address.hostname, address.port)) as leaving:
+            head = "POST /v1/translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            leaving.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            wait_until(lambda: metric(client, "queue_sentences") > 0)
+        wait_until(lambda: client.post("/v1/translate", json=QUICK).status_code == 200)
+        assert metric(client, "passes_count") < 50
+        wait_until(lambda: 'status="499"' in client.get("/metrics").text)
+
+
+def test_who_stops_listening_to_a_stream_frees_its_place(running: Running, wait_until: WaitUntil) -> None:
+    with running() as client:
+        with client.stream("GET", "/v1/translate/stream", params=SLOW) as stream:
+            assert next(stream.iter_lines()) == "event: pass"
+        wait_until(lambda: metric(client, "queue_sentences") == 0)
+        assert metric(client, "passes_count") < 50
+
+
+def test_a_short_request_overtakes_a_long_one(running: Running, wait_until: WaitUntil) -> None:
+    with running() as client, ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(client.post, "/v1/translate", json=SLOW)
+        wait_until(lambda: metric(client, "queue_sentences") > 0)
+        assert client.post("/v1/translate", json=QUICK).status_code == 200
+        assert not slow.done()
+        assert slow.result().status_code == 200
+
+
+def test_a_connection_serves_one_request_after_another(client: httpx.Client) -> None:
+    answers = [client.post("/v1/translate", json=QUICK).json()["translatedText"] for _ in range(4)]
+    assert len(set(answers)) == 1

@@ -1,0 +1,51 @@
+"""What deployment files say of the program is true of it."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from maskpredict.cli import app
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def options() -> set[str]:
+    result = CliRunner().invoke(app, ["serve", "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
+    return set(re.findall(r"--[a-z][a-z-]+", result.output))
+
+
+@pytest.mark.parametrize("file", ["Dockerfile", "deploy/maskpredict.service", "docs/serving.md"])
+def test_every_option_that_is_named_exists(options: set[str], file: str) -> None:
+    text = (ROOT / file).read_text(encoding="utf-8")
+    own = [
+        line
+        for line in text.splitlines()
+        if not re.search(r"\b(pip|apt|useradd|curl|docker|benchmarks)\b|^HEALTH", line)
+    ]
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "\n".join(own)))
+    assert named
+    assert named - options - {"--retry", "--retry-delay", "--now"} == set()
+
+
+def test_the_unit_starts_the_server_and_gives_it_time_to_finish(options: set[str]) -> None:
+    unit = configparser.ConfigParser(strict=False)
+    unit.read_string((ROOT / "deploy" / "maskpredict.service").read_text(encoding="utf-8"))
+    service = unit["Service"]
+    command = shlex.split(service["ExecStart"])
+    assert command[1] == "serve"
+    timeout = float(command[command.index("--timeout") + 1])
+    assert float(service["TimeoutStopSec"]) > timeout + 10
+
+
+def test_the_image_gets_only_what_it_copies() -> None:
+    copied = re.findall(r"^COPY (.+) \S+$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+    kept = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(" ".join(copied).split()) == sorted(kept)
+    assert all((ROOT / path).exists() for path in kept)
