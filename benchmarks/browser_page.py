@@ -24,8 +24,8 @@ from typing import Any
 from playwright.sync_api import Page, sync_playwright
 
 SENTENCE = (
-    "Wer mit dem Fahrrad zur Arbeit fährt, spart nicht nur Geld, sondern kommt in einer großen Stadt oft auch schneller "
-    "an als jemand, der im Auto sitzt und an jeder zweiten Ampel warten muss, obwohl er sich sehr beeilt."
+    "Wer mit dem Fahrrad zur Arbeit fährt, spart nicht nur Geld, sondern kommt in einer großen Stadt oft auch "
+    "schneller an als jemand, der im Auto sitzt und an jeder zweiten Ampel warten muss, obwohl er sich sehr beeilt."
 )
 TRANSLATIONS = 21
 MEASURE = """async ([words, iterations, rounds]) => {

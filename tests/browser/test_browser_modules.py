@@ -119,6 +119,7 @@ def test_text_is_cut_into_the_same_subwords_as_in_python(page: Page, tmp_path: P
         ("en", "It was 1999. Mr. Hill left. I did, too.", ["It was 1999.", "Mr. Hill left.", "I did, too."]),
         ("en", "  One?\n\n --- 12 ---\r\nTwo! ", ["One?", "Two!"]),
         ("zh", "小猫睡了。下雨了！", ["小猫睡了。", "下雨了！"]),
+        ("my_own", "Ene. Mene.", ["Ene.", "Mene."]),
         ("en", "", []),
     ],
 )

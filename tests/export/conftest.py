@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,3 +38,14 @@ def random_model(toy_tokenizers: Tokenizers) -> RandomModel:
         return ModelFolder(system, config, Languages("xx", "yy"), tokenizers, own_weights(made), generation)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def npm_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the outer shape of the npm package onnxruntime-web, for tests that do not run it."""
+    folder = tmp_path_factory.mktemp("npm")
+    (folder / "dist").mkdir()
+    (folder / "package.json").write_text('{"name": "onnxruntime-web", "version": "1.2.3"}')
+    (folder / "dist" / "ort.wasm.bundle.min.mjs").write_bytes(b"script")
+    (folder / "dist" / "ort-wasm-simd-threaded.wasm").write_bytes(b"program")
+    return folder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,20 +15,37 @@ class ExportFormat(StrEnum):
     ctranslate2 = "ctranslate2"
     onnx = "onnx"
     transformers = "transformers"
+    browser = "browser"
 
 
 def export(
-    form: Annotated[ExportFormat, typer.Argument(metavar="FORMAT", help="ctranslate2, onnx or transformers.")],
+    form: Annotated[ExportFormat, typer.Argument(metavar="FORMAT", help="ctranslate2, onnx, transformers or browser.")],
     model: Annotated[str, typer.Argument(help="Model folder, run folder, or name of a shipped model.")],
     out: Annotated[Path, typer.Argument(help="Folder to make.", show_default=False)],
     precision: Annotated[
-        str, typer.Option(help="float32, or int8 (ctranslate2, onnx), float16 or bfloat16 (ctranslate2, transformers).")
-    ] = "float32",
+        str | None,
+        typer.Option(
+            help="float32, or int8 (ctranslate2, onnx, browser), float16 or bfloat16 (ctranslate2, transformers).",
+            show_default="int8 for browser, else float32",
+        ),
+    ] = None,
+    runtime: Annotated[
+        Path | None,
+        typer.Option(
+            help="For browser: the npm package onnxruntime-web, as `npm pack` leaves it or unpacked.",
+            show_default="fetched by npm",
+        ),
+    ] = None,
     overwrite: Annotated[bool, typer.Option(help="Replace an earlier export.")] = False,
 ) -> None:
     """Write a model as a folder for another runtime."""
+    from maskpredict.errors import UserError
     from maskpredict.export import EXPORTS
 
-    exported = EXPORTS[form](model, out, precision=precision, overwrite=overwrite)
+    options: dict[str, Any] = {"precision": precision, "runtime": runtime}
+    if runtime is not None and form is not ExportFormat.browser:
+        raise UserError("--runtime is for browser exports; leave it out.")
+    given = {name: value for name, value in options.items() if value is not None}
+    exported = EXPORTS[form](model, out, overwrite=overwrite, **given)
     size = sum(exported.files.values()) / 1e6
     typer.echo(f"{exported.folder} has {', '.join(exported.files)} ({size:.1f} MB).", err=True)

@@ -11,15 +11,18 @@ DAMAGED = 1
 
 
 def inspect(
-    folder: Annotated[Path, typer.Argument(help="Model, run, data or foreign folder, or name of a shipped model.")],
+    folder: Annotated[
+        Path, typer.Argument(help="Model, run, data, exported or foreign folder, or name of a shipped model.")
+    ],
 ) -> None:
     """Say what a folder holds, and check it; exit code 1 means that something is wrong with it."""
     from rich.console import Console
 
-    from maskpredict.convert.recognition import recognise
+    from maskpredict.convert import recognition as foreign
+    from maskpredict.export import recognition as exported
     from maskpredict.runtime.inspection import inspect_folder, render
 
-    found = recognise(folder) or inspect_folder(folder)
+    found = exported.recognise(folder) or foreign.recognise(folder) or inspect_folder(folder)
     Console().print(render(found))
     for problem in found.problems:
         typer.echo(f"problem: {problem}", err=True)

@@ -1,7 +1,8 @@
 """Checkpoints of fairseq and its relatives, read without running anything that is in them.
 
 Such a file is a pickle, and a pickle can call any function when it is opened. Only tensors, plain containers and
-`argparse.Namespace`, a bag of values, are let through.
+`argparse.Namespace`, a bag of values, are let through. The stopwatches and averages that fairseq of 2019 left in its
+checkpoints are read as nothing at all: not their class is used, but an empty one of ours.
 """
 
 from __future__ import annotations
@@ -20,6 +21,23 @@ from maskpredict.errors import UserError
 
 PREFERRED = ("checkpoint_best_average.pt", "checkpoint_best.pt", "checkpoint_last.pt")
 """Names that are looked for in a folder, in this order, before any other `.pt` file."""
+
+
+class _Nothing:
+    """What is left of an object that is of no use here."""
+
+    def __new__(cls, *_: object) -> _Nothing:
+        return super().__new__(cls)
+
+    def __setstate__(self, state: object) -> None:
+        """Its content is dropped."""
+
+
+_ALLOWED: list[Any] = [
+    argparse.Namespace,
+    *((_Nothing, f"fairseq.meters.{name}") for name in ("AverageMeter", "TimeMeter", "StopwatchMeter")),
+]
+"""Classes that are let through, or by which others are replaced; never a function."""
 
 _FORBIDDEN = re.compile(r"GLOBAL ([\w.]+)")
 """Where PyTorch's complaint names the class or function that it did not let through."""
@@ -59,15 +77,15 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 def _unpickled(path: Path) -> Any:
     try:
-        with torch.serialization.safe_globals([argparse.Namespace]):
+        with torch.serialization.safe_globals(_ALLOWED):
             return torch.load(path, map_location="cpu", weights_only=True)
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         raise UserError(f"{path} cannot be read ({error.strerror}).") from error
     except Exception as error:  # a damaged pickle can fail in any way there is
         if forbidden := _FORBIDDEN.search(str(error)):
             raise UserError(
-                f"{path} holds more than weights and settings ({forbidden[1]}), "
-                "which could run code, so it is refused; get the file from its authors."
+                f"{path} holds more than weights and settings ({forbidden[1]}), which could run code, so it is "
+                "refused; where you trust it, save its weights and settings alone (docs/interchange.md says how)."
             ) from error
         raise UserError(f"{path} is damaged or not a checkpoint; copy it again.") from error
 

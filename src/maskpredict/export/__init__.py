@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+from maskpredict.export.browser_folder import export_browser
 from maskpredict.export.ctranslate2_folder import export_ctranslate2
 from maskpredict.export.onnx_graphs import export_onnx
 from maskpredict.export.opening import Exported
@@ -16,7 +17,7 @@ class Export(Protocol):
     """Writes a model, named or read, as a new folder."""
 
     def __call__(
-        self, model: str | Path | ModelFolder, out: Path, *, precision: str = "float32", overwrite: bool = False
+        self, model: str | Path | ModelFolder, out: Path, *, precision: str = ..., overwrite: bool = False
     ) -> Exported: ...
 
 
@@ -24,7 +25,16 @@ EXPORTS: dict[str, Export] = {
     "ctranslate2": export_ctranslate2,
     "onnx": export_onnx,
     "transformers": export_transformers,
+    "browser": export_browser,
 }
 """Exports by the name of the format."""
 
-__all__ = ["EXPORTS", "Export", "Exported", "export_ctranslate2", "export_onnx", "export_transformers"]
+__all__ = [
+    "EXPORTS",
+    "Export",
+    "Exported",
+    "export_browser",
+    "export_ctranslate2",
+    "export_onnx",
+    "export_transformers",
+]

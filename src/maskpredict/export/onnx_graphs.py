@@ -21,6 +21,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -138,8 +139,23 @@ def _save(graph: ModelProto, path: Path, precision: str) -> None:
         return
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
+    _turn_weights(graph)
     with _quiet():
         quantize_dynamic(graph, path, weight_type=QuantType.QInt8, per_channel=True)
+
+
+def _turn_weights(graph: ModelProto) -> None:
+    """Store weights as matrix products take them: the quantizer passes over those that are turned around on the way.
+
+    The converter does so itself, but not for a matrix as large as a real vocabulary's.
+    """
+    from onnx import numpy_helper
+
+    weights = {weight.name: weight for weight in graph.graph.initializer}
+    for node in [node for node in graph.graph.node if node.op_type == "Transpose" and node.input[0] in weights]:
+        turned = numpy_helper.to_array(weights[node.input[0]]).transpose(node.attribute[0].ints)
+        graph.graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(turned), node.output[0]))
+        graph.graph.node.remove(node)
 
 
 @contextmanager

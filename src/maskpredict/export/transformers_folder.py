@@ -10,17 +10,18 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from safetensors.torch import load_file, save_file
 
 from maskpredict.export.opening import Exported, Format, leaving
 from maskpredict.export.passes import refuse_other_systems
-from maskpredict.model.folder import CONFIG_FILE, WEIGHTS_FILE, ModelFolder, Precision
+from maskpredict.model.folder import CONFIG_FILE, WEIGHTS_FILE, ModelFolder
+from maskpredict.model.stored_weights import Precision
 
 MODEL_TYPE = "maskpredict"
 ARCHITECTURE = "MaskPredictForTranslation"
-FORMAT = Format("transformers", get_args(Precision), marker=CONFIG_FILE)
+FORMAT = Format("transformers", ("float32", "float16", "bfloat16"), marker=CONFIG_FILE)
 
 
 def export_transformers(

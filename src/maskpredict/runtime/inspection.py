@@ -46,7 +46,10 @@ def inspect_folder(folder: Path) -> Inspection:
         return _checked(folder, "model folder", _model)
     if (folder / _RUN_CONFIG_FILE).exists():
         return _checked(folder, "run folder", _run)
-    raise UserError(f"{folder} is no model, run or data folder: it has no config.json, config.yaml or dataset.json.")
+    raise UserError(
+        f"{folder} is no model, run, data or exported folder: it has no config.json, config.yaml, dataset.json or "
+        "export.json."
+    )
 
 
 def render(found: Inspection) -> Table:

@@ -1,0 +1,114 @@
+"""A CMLM as a web page that translates by itself: a folder of static files that any web server can offer.
+
+index.html    the page
+page/         its modules and styles; what it shares with the service's page is taken from there
+model/        an ONNX export (onnx_graphs.py)
+vocabulary/   its vocabularies as JSON
+runtime/      onnxruntime-web
+browser.json  what the page reads first: languages, presets, and how many bytes there are to load
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+
+import maskpredict
+from maskpredict.errors import UserError
+from maskpredict.export import onnx_graphs
+from maskpredict.export.browser_runtime import PROGRAM_FILE, copy_runtime
+from maskpredict.export.browser_vocabulary import vocabulary
+from maskpredict.export.onnx_graphs import DECODER_FILE, ENCODER_FILE, export_onnx
+from maskpredict.export.opening import Exported, Format, leaving
+from maskpredict.model.folder import CARD_FILE, ModelFolder
+from maskpredict.runtime.presets import PRESETS
+from maskpredict.systems import CMLM
+from maskpredict.tokenizer import SentencePieceTokenizer, Tokenizers
+
+DESCRIPTION_FILE, INDEX_FILE, LICENCE_FILE = "browser.json", "index.html", "onnxruntime-LICENSE.txt"
+FORMAT = Format("browser", ("int8", "float32"), marker=DESCRIPTION_FILE, packages=onnx_graphs.FORMAT.packages)
+FORMAT_VERSION = 1
+
+_OWN_PAGE = Path(__file__).parent / "browser_page"
+_SERVICE_PAGE = Path(maskpredict.__file__).parent / "serve" / "page"
+_NAMED_FILE = re.compile(r'(?:"page/|"\./|URL\(")([\w-]+\.(?:js|css|svg))')
+"""Where index.html and modules name files that they need."""
+
+
+def export_browser(
+    model: str | Path | ModelFolder,
+    out: Path,
+    *,
+    precision: str = "int8",
+    overwrite: bool = False,
+    runtime: Path | None = None,
+) -> Exported:
+    """Write a CMLM as a page that runs it; `runtime` is the npm package onnxruntime-web, which else npm fetches."""
+    with leaving(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
+        _refuse_others(contents)
+        vocabularies = _write_vocabularies(contents.tokenizers, partial / "vocabulary")
+        version = _write_runtime(runtime, partial / "runtime")
+        _write_page(partial)
+        export_onnx(contents, partial / "model", precision=precision)  # takes longest, so it comes last
+        (partial / CARD_FILE).write_text(contents.card, encoding="utf-8")
+        graphs = [f"model/{ENCODER_FILE}", f"model/{DECODER_FILE}"]
+        downloads = [*graphs, *dict.fromkeys(vocabularies.values()), f"runtime/{PROGRAM_FILE}"]
+        description = {
+            "format_version": FORMAT_VERSION,
+            "languages": asdict(contents.languages),
+            "vocabularies": vocabularies,
+            "downloads": {name: (partial / name).stat().st_size for name in downloads},
+            "speeds": PRESETS,
+            "runtime": version,
+        }
+        text = json.dumps(description, indent=2, ensure_ascii=False)
+        (partial / DESCRIPTION_FILE).write_text(text + "\n", encoding="utf-8")
+    return Exported.of(out)
+
+
+def page_files() -> list[Path]:
+    """The modules, styles and pictures that index.html needs, directly or through others."""
+    found: dict[str, Path] = {}
+    waiting = [_OWN_PAGE / INDEX_FILE]
+    while waiting:
+        for name in _NAMED_FILE.findall(waiting.pop().read_text(encoding="utf-8")):
+            if name not in found:
+                found[name] = next(path for path in (_OWN_PAGE / name, _SERVICE_PAGE / name) if path.exists())
+                waiting.append(found[name])
+    return sorted(found.values(), key=lambda path: path.name)
+
+
+def _refuse_others(contents: ModelFolder) -> None:
+    if contents.system != CMLM.name:
+        raise UserError(f"the page runs mask-predict, so it takes {CMLM.name} models, not {contents.system} ones.")
+    for tokenizer in (contents.tokenizers.source, contents.tokenizers.target):
+        if not isinstance(tokenizer, SentencePieceTokenizer):
+            raise UserError("the page reads SentencePiece vocabularies, and this imported model has a dictionary.")
+
+
+def _write_vocabularies(tokenizers: Tokenizers, folder: Path) -> dict[str, str]:
+    """Write one vocabulary or two, and say which is whose."""
+    folder.mkdir()
+    names = []
+    for path in tokenizers.save(folder):
+        written = path.with_suffix(".json")
+        written.write_text(json.dumps(vocabulary(path), ensure_ascii=False), encoding="utf-8")
+        path.unlink()
+        names.append(f"{folder.name}/{written.name}")
+    return {"source": names[0], "target": names[-1]}
+
+
+def _write_runtime(given: Path | None, folder: Path) -> str:
+    folder.mkdir()
+    shutil.copyfile(_OWN_PAGE / LICENCE_FILE, folder / "LICENSE.txt")
+    return copy_runtime(given, folder)
+
+
+def _write_page(folder: Path) -> None:
+    shutil.copyfile(_OWN_PAGE / INDEX_FILE, folder / INDEX_FILE)
+    (folder / "page").mkdir()
+    for path in page_files():
+        shutil.copyfile(path, folder / "page" / path.name)

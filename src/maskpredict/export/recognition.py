@@ -1,0 +1,87 @@
+"""Exported folders as `maskpredict inspect` shows them: what they are, whether they are whole, what to do with them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from maskpredict.export import browser_folder, ctranslate2_folder, onnx_graphs, transformers_folder
+from maskpredict.export.opening import SIGNATURE_FILE, SIGNATURE_VERSION, sizes
+from maskpredict.model.folder import CARD_FILE
+from maskpredict.runtime.inspection import Inspection, inspect_folder
+from maskpredict.systems import CMLM
+
+_AGAIN = "export the model again"
+
+
+def recognise(folder: Path) -> Inspection | None:
+    """What an exported folder holds and whether it is whole; None for any other folder."""
+    path = folder / SIGNATURE_FILE
+    if not path.is_file():
+        return None
+    facts: dict[str, str] = {}
+    try:
+        signature = json.loads(path.read_text(encoding="utf-8"))
+        if signature["format_version"] > SIGNATURE_VERSION:
+            return Inspection(folder, "exported model", facts, [f"{path} is of a newer version; upgrade maskpredict."])
+        problems = _look(folder, signature, facts)
+    except (ValueError, KeyError, TypeError, AttributeError, OSError):
+        return Inspection(folder, "exported model", facts, [f"{path} is damaged; {_AGAIN}."])
+    return Inspection(folder, f"{signature['format']} folder", facts, problems)
+
+
+def _look(folder: Path, signature: dict[str, Any], facts: dict[str, str]) -> list[str]:
+    """Fill in the facts, and return the problems."""
+    found = sizes(folder)
+    what, command = _purpose(signature["format"], signature["system"], folder)
+    facts["what it is"] = what
+    facts["model"] = f"{signature['system']} with {signature['parameters']:,} parameters"
+    if title := _card_title(folder):
+        facts["model card"] = title
+    facts["languages"] = f"{signature['languages']['source']} to {signature['languages']['target']}"
+    facts["precision"] = signature["precision"]
+    facts["size"] = f"{sum(found.values()):,} bytes in {len(found):,} files"
+    facts["written by"] = f"maskpredict {signature['maskpredict']}"
+    facts["what to do"] = command
+    problems = _differences(signature["files"], found)
+    if signature["format"] == transformers_folder.FORMAT.name and not problems:
+        problems = inspect_folder(folder).problems  # it is a model folder too
+    return problems
+
+
+def _purpose(form: str, system: str, folder: Path) -> tuple[str, str]:
+    """What a folder of this format is, and the command that uses it."""
+    match form:
+        case ctranslate2_folder.FORMAT.name:
+            use = f"import ctranslate2; print(ctranslate2.Translator({str(folder)!r}).translate_batch([['▁Hallo']]))"
+            return "a model for CTranslate2, which does the decoding", f'python -c "{use}"'
+        case onnx_graphs.FORMAT.name if system == CMLM.name:
+            example = f"python examples/onnx_mask_predict.py {folder} 4 1 < sources.txt"
+            return "encoder and decoder as ONNX graphs, without the loop around them", example
+        case onnx_graphs.FORMAT.name:
+            use = f"import onnxruntime; onnxruntime.InferenceSession('{folder}/encoder.onnx')"
+            return "encoder and decoder as ONNX graphs, without the loop around them", f'python -c "{use}"'
+        case transformers_folder.FORMAT.name:
+            command = f"maskpredict translate -m {folder}"
+            return "a model for Hugging Face's transformers that stays a model folder of ours", command
+        case browser_folder.FORMAT.name:
+            command = f"python -m http.server --directory {folder} 8000"
+            return "a web page that translates by itself in the browser", f"{command}, then open http://localhost:8000"
+    raise ValueError(form)
+
+
+def _card_title(folder: Path) -> str:
+    card = folder / CARD_FILE
+    lines = card.read_text(encoding="utf-8").splitlines() if card.is_file() else []
+    return next((line.lstrip("# ") for line in lines if line.startswith("#")), "")
+
+
+def _differences(expected: dict[str, int], found: dict[str, int]) -> list[str]:
+    missing = [f"{name} is missing; {_AGAIN}." for name in expected if name not in found]
+    changed = [
+        f"{name} has {found[name]:,} bytes instead of {size:,}; unless you edited it, {_AGAIN}."
+        for name, size in expected.items()
+        if found.get(name, size) != size
+    ]
+    return missing + changed
