@@ -13,7 +13,8 @@ import torch
 from maskpredict.corpus.dataset import Languages
 from maskpredict.errors import UserError
 from maskpredict.model.config import ModelConfig
-from maskpredict.model.folder import ModelFolder, Precision, is_model_folder, load_weights, own_weights
+from maskpredict.model.folder import ModelFolder, is_model_folder, load_weights, own_weights
+from maskpredict.model.stored_weights import Precision
 from maskpredict.model.transformer import Transformer
 from maskpredict.systems import CMLM, vocabulary_of
 from maskpredict.tokenizer import Tokenizers

@@ -114,7 +114,8 @@ def _shipped(teacher: str) -> str:
     """The model to race when none is named: none if there is a teacher, otherwise the first that is shipped."""
     from maskpredict.runtime.find_model import shipped_models
 
-    return "" if teacher else next(iter(shipped_models()), "")
+    cmlms = [name for name in shipped_models() if not name.endswith("-ar")]
+    return "" if teacher else next(iter(cmlms), "")
 
 
 def _listed(text: str | None, option: str, parse: Callable[[str], T]) -> tuple[T, ...] | None:

@@ -67,15 +67,18 @@ def evaluate(
     format: Annotated[ReportFormat, typer.Option(help="What the report looks like.")] = ReportFormat.table,
     output_file: options.OutputFile = None,
     save_translations: Annotated[Path | None, typer.Option(help="Folder to keep all translations in.")] = None,
+    speed: options.Speed = None,
     iterations: options.Iterations = None,
     length_candidates: options.LengthCandidates = None,
     strategy: options.Strategy = None,
     stop_when_stable: options.StopWhenStable = None,
     threshold: options.Threshold = None,
+    prune_candidates: options.PruneCandidates = None,
     beam_size: options.BeamSize = None,
     length_penalty: options.LengthPenalty = None,
     batch_tokens: options.BatchTokens = None,
     device: options.Device = "auto",
+    compute_type: options.ComputeType = "auto",
     threads: options.Threads = None,
 ) -> None:
     """Score models or finished translations on test sets. The first system is the one others are compared with."""
@@ -91,16 +94,18 @@ def evaluate(
         comet_command=comet_command,
     )
     settings = options.settings_from(
+        speed=speed,
         iterations=iterations,
         length_candidates=length_candidates,
         strategy=strategy,
         stop_when_stable=stop_when_stable,
         threshold=threshold,
+        prune_candidates=prune_candidates,
         beam_size=beam_size,
         length_penalty=length_penalty,
     )
     files = [HypothesisFile(Path(path), name) for name, path in map(_named, hypotheses or ())]
-    models = _Models(device, threads, batch_tokens)
+    models = _Models(device, compute_type, threads, batch_tokens)
     systems: list[ScoredSystem] = [*files, *(models.open(text, settings) for text in model or ())]
     sets = _sets(data, split or (), reference or (), source, target_language, models.target_language)
     if files and len(sets) > 1:
@@ -115,8 +120,8 @@ def evaluate(
 class _Models:
     """Opens models for scoring, each folder once."""
 
-    def __init__(self, device: str, threads: int | None, batch_tokens: int | None) -> None:
-        self.device, self.threads, self.batch_tokens = device, threads, batch_tokens
+    def __init__(self, device: str, compute_type: str, threads: int | None, batch_tokens: int | None) -> None:
+        self.device, self.compute_type, self.threads, self.batch_tokens = device, compute_type, threads, batch_tokens
         self.translators: dict[str, Translator] = {}
 
     def open(self, text: str, settings: dict[str, Any]) -> ModelSystem:
@@ -126,7 +131,7 @@ class _Models:
         described, *assignments = [text] if Path(text).exists() else text.split(",")
         name, model = _named(described)
         if model not in self.translators:
-            self.translators[model] = options.open_translator(model, self.device, self.threads)
+            self.translators[model] = options.open_translator(model, self.device, self.compute_type, self.threads)
         own = dict(_setting(assignment, text) for assignment in assignments)
         return ModelSystem(
             self.translators[model], name or text, max_batch_size=self.batch_tokens, **{**settings, **own}

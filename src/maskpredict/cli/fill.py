@@ -25,19 +25,23 @@ def fill(
     ] = None,
     output_file: options.OutputFile = None,
     format: Annotated[Format, typer.Option(help="What a line of output holds.")] = Format.text,
+    speed: options.Speed = None,
     iterations: options.Iterations = None,
     length_candidates: options.LengthCandidates = None,
     strategy: options.Strategy = None,
     batch_tokens: options.BatchTokens = None,
     device: options.Device = "auto",
+    compute_type: options.ComputeType = "auto",
     threads: options.Threads = None,
 ) -> None:
     """Complete targets with gaps: ___ stands for some subwords, ___{3} for three.
 
     A line of standard input is a source, a tab and a template, such as `Guten Morgen!` and `Good ___!`
     """
-    settings = options.settings_from(iterations=iterations, length_candidates=length_candidates, strategy=strategy)
-    translator = options.open_translator(model, device, threads)
+    settings = options.settings_from(
+        speed=speed, iterations=iterations, length_candidates=length_candidates, strategy=strategy
+    )
+    translator = options.open_translator(model, device, compute_type, threads)
     from maskpredict.runtime.lines import Line
 
     filled = translator.translate_lines(

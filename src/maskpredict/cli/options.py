@@ -39,6 +39,13 @@ StopWhenStable = Annotated[
 Threshold = Annotated[
     float | None, typer.Option(help="Do not mask tokens again that are surer than this.", rich_help_panel=_DECODING)
 ]
+PruneCandidates = Annotated[
+    int | None, typer.Option(help="Lengths to go on with after the first pass.", rich_help_panel=_DECODING)
+]
+Speed = Annotated[
+    str | None,
+    typer.Option(help="fast, balanced or best: a preset of all of these.", rich_help_panel=_DECODING),
+]
 NumHypotheses = Annotated[int | None, typer.Option(help="Translations per line, in jsonl.", rich_help_panel=_DECODING)]
 BeamSize = Annotated[
     int | None, typer.Option(help="Beams of an autoregressive model; 1 is greedy.", rich_help_panel=_DECODING)
@@ -52,6 +59,9 @@ BatchTokens = Annotated[
     typer.Option(help="Padded tokens computed together; limits memory, not the result.", rich_help_panel=_COMPUTING),
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.", rich_help_panel=_COMPUTING)]
+ComputeType = Annotated[
+    str, typer.Option(help="auto, float32, bfloat16, float16, or int8 on a CPU.", rich_help_panel=_COMPUTING)
+]
 Threads = Annotated[int | None, typer.Option(help="CPU threads.", rich_help_panel=_COMPUTING)]
 
 
@@ -88,8 +98,8 @@ def settings_from(**given: Any) -> dict[str, Any]:
     return settings
 
 
-def open_translator(model: str, device: str, threads: int | None) -> Translator:
+def open_translator(model: str, device: str, compute_type: str, threads: int | None) -> Translator:
     """Load a model."""
     from maskpredict.runtime.translator import Translator
 
-    return Translator(model, device=device, intra_threads=threads)
+    return Translator(model, device=device, compute_type=compute_type, intra_threads=threads)

@@ -28,11 +28,12 @@ def score(
     length_penalty: options.LengthPenalty = None,
     batch_tokens: options.BatchTokens = None,
     device: options.Device = "auto",
+    compute_type: options.ComputeType = "auto",
     threads: options.Threads = None,
 ) -> None:
     """Score translations as `translate` scores its own."""
     settings = options.settings_from(iterations=iterations, strategy=strategy, length_penalty=length_penalty)
-    translator = options.open_translator(model, device, threads)
+    translator = options.open_translator(model, device, compute_type, threads)
     scored = translator.score_stream(
         input_pairs(files or ()), pretokenized=pretokenized, max_batch_size=batch_tokens, **settings
     )

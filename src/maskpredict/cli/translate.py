@@ -39,34 +39,39 @@ def translate(
     collapse_repeats: Annotated[
         bool, typer.Option("--collapse-repeats", help="Drop a subword that equals its left neighbour.")
     ] = False,
+    speed: options.Speed = None,
     iterations: options.Iterations = None,
     length_candidates: options.LengthCandidates = None,
     strategy: options.Strategy = None,
     stop_when_stable: options.StopWhenStable = None,
     threshold: options.Threshold = None,
+    prune_candidates: options.PruneCandidates = None,
     num_hypotheses: options.NumHypotheses = None,
     beam_size: options.BeamSize = None,
     length_penalty: options.LengthPenalty = None,
     batch_tokens: options.BatchTokens = None,
     device: options.Device = "auto",
+    compute_type: options.ComputeType = "auto",
     threads: options.Threads = None,
 ) -> None:
     """Translate lines of text."""
     if gold_length != (reference is not None):
         raise UserError("--gold-length and --reference go together; give both or neither.")
     settings = options.settings_from(
+        speed=speed,
         iterations=iterations,
         length_candidates=length_candidates,
         strategy=strategy,
         stop_when_stable=stop_when_stable,
         threshold=threshold,
+        prune_candidates=prune_candidates,
         num_hypotheses=num_hypotheses,
         beam_size=beam_size,
         length_penalty=length_penalty,
         trace=True if play or format is TranslateFormat.trace else None,
     )
     typed = is_typed(file)
-    translator = options.open_translator(model, device, threads)
+    translator = options.open_translator(model, device, compute_type, threads)
     lines, sources = itertools.tee(_lines(file, reference, tuple(_pin(text) for text in pin or ())))
     translations = translator.translate_lines(
         lines,

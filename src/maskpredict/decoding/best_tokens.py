@@ -1,6 +1,9 @@
 """The likeliest tokens of each row of logits, with their log-probabilities: what every decoder asks for.
 
-Shape letters: R rows, V vocabulary, C tokens asked for, G groups of neighbouring tokens.
+The C best tokens lie in the C groups of neighbouring tokens whose highest are the highest. So one fast pass finds the
+highest of each group, and only the best groups are sorted.
+
+Shape letters: R rows, V vocabulary, C tokens asked for, G groups.
 """
 
 from __future__ import annotations
@@ -8,10 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-GROUP = 32
-"""Tokens in a group, see `_best_of_groups`."""
+GPU_GROUP, CPU_GROUP = 32, 128
+"""Tokens in a group."""
 
 
 @dataclass(frozen=True)
@@ -27,25 +31,33 @@ class BestTokens:
 
 def best_tokens(logits_RV: Tensor, count: int) -> BestTokens:
     """The `count` likeliest tokens of each row."""
-    if logits_RV.is_cuda:
-        return _best_of_groups(logits_RV, count)
-    logits_RV = logits_RV.float()
-    norm_R = logits_RV.logsumexp(1)
-    top = logits_RV.topk(count, dim=1)
-    return BestTokens(top.values - norm_R[:, None], top.indices, norm_R)
+    if logits_RV.is_cuda and count == 1:
+        from maskpredict.decoding.gpu_scan import best
+
+        norm_R, value_R, token_R = best(logits_RV)
+        values_RC, tokens_RC = value_R[:, None], token_R[:, None]
+    elif logits_RV.is_cuda:
+        from maskpredict.decoding.gpu_scan import scan
+
+        norm_R, highest_RG = scan(logits_RV, GPU_GROUP)
+        values_RC, tokens_RC = _best_of_groups(logits_RV, highest_RG, GPU_GROUP, count)
+    else:
+        logits_RV = logits_RV.float()
+        missing = -logits_RV.shape[1] % CPU_GROUP
+        full_RV = F.pad(logits_RV, (0, missing), value=float("-inf")) if missing else logits_RV
+        highest_RG = full_RV.unflatten(1, (-1, CPU_GROUP)).amax(2)
+        values_RC, tokens_RC = _best_of_groups(logits_RV, highest_RG, CPU_GROUP, count)
+        # PyTorch has a fast kernel for all log-probabilities, and none for their common term alone.
+        norm_R = values_RC[:, 0] - logits_RV.log_softmax(1).gather(1, tokens_RC[:, :1])[:, 0]
+    return BestTokens(values_RC - norm_R[:, None], tokens_RC, norm_R)
 
 
-def _best_of_groups(logits_RV: Tensor, count: int) -> BestTokens:
-    """One pass over the logits for the sum and for the highest of each group; then only the best groups are sorted.
-
-    The C best tokens lie in the C groups whose highest tokens are the highest.
-    """
-    from maskpredict.decoding.gpu_scan import scan
-
-    norm_R, highest_RG = scan(logits_RV, GROUP)
+def _best_of_groups(logits_RV: Tensor, highest_RG: Tensor, group: int, count: int) -> tuple[Tensor, Tensor]:
+    """The highest logits, in float32, and their tokens."""
     groups_RC = highest_RG.topk(min(count, highest_RG.shape[1]), dim=1).indices
-    tokens_R = (groups_RC[:, :, None] * GROUP + torch.arange(GROUP, device=logits_RV.device)).flatten(1)
+    places_R = (groups_RC[:, :, None] * group + torch.arange(group, device=logits_RV.device)).flatten(1)
     vocabulary = logits_RV.shape[1]
-    values_R = logits_RV.gather(1, tokens_R.clamp(max=vocabulary - 1)).float()
-    top = values_R.masked_fill(tokens_R >= vocabulary, float("-inf")).topk(count, dim=1)
-    return BestTokens(top.values - norm_R[:, None], tokens_R.gather(1, top.indices), norm_R)
+    tokens_R = places_R.clamp(max=vocabulary - 1)
+    values_R = logits_RV.gather(1, tokens_R).float().masked_fill(places_R >= vocabulary, float("-inf"))
+    top = values_R.topk(count, dim=1)
+    return top.values, tokens_R.gather(1, top.indices)

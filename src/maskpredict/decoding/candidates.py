@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -36,11 +37,21 @@ class Finished:
     passes: int
     history: list[Pass]
     """Every pass, where a trace was asked for."""
+    pruned: bool = False
+    """True when it was given up after its first pass."""
+
+
+def less_confident(scores: Sequence[float], owner: Sequence[int], kept: int) -> set[int]:
+    """The drafts that are not among the `kept` best of their sentence, the earlier one being better on a tie."""
+    by_sentence: dict[int, list[int]] = {}
+    for draft in sorted(range(len(scores)), key=lambda draft: -scores[draft]):
+        by_sentence.setdefault(owner[draft], []).append(draft)
+    return {draft for drafts in by_sentence.values() for draft in drafts[kept:]}
 
 
 def ranked(rows: list[Finished], settings: MaskPredictSettings) -> list[Hypothesis]:
     """A sentence's candidates as hypotheses, best first, the earlier candidate on a tie."""
-    order = sorted(range(len(rows)), key=lambda index: -rows[index].score)
+    order = sorted(range(len(rows)), key=lambda index: (rows[index].pruned, -rows[index].score))
     lengths = tuple(len(row.ids) for row in rows)
     candidates = [CandidateTrace(len(row.ids), row.score, row.history) for row in rows] if settings.trace else []
     return [

@@ -8,33 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
-from maskpredict.decoding.candidates import Finished
+from maskpredict.decoding.best_tokens import best_tokens
+from maskpredict.decoding.candidates import Finished, less_confident
 from maskpredict.decoding.mask_predict import Decoded, mask_predict
+from maskpredict.decoding.passes import Encoded, passes_over
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.decoding.strategies import STRATEGIES
 from maskpredict.decoding.trace import Pass
 from maskpredict.model.batch import Tokens, pad, pad_rows, round_up
+from maskpredict.model.int8_transformer import Int8Transformer
 from maskpredict.model.layout import Padded
-from maskpredict.model.transformer import Memory, Transformer, suppress
+from maskpredict.model.transformer import Transformer
 from maskpredict.tokenizer import SpecialIds
 
+T = TypeVar("T")
 
-@dataclass(frozen=True)
-class Encoded:
-    """Sources after the encoder, ready for any number of decoder passes."""
-
-    memory: list[Memory]
-    layout: Padded
-    length_log_probs_BL: Tensor
-
-    def select(self, sentences: Sequence[int]) -> tuple[list[Memory], Padded]:
-        """Memory and layout of these sentences, which may repeat."""
-        rows = torch.tensor(sentences, device=self.layout.lengths_B.device)
-        return [Memory(m.keys[rows], m.values[rows]) for m in self.memory], self.layout.select(rows)
+ROWS_AT_ONCE = 64
+"""Positions whose logits a CPU computes at once, so that they are still in its cache when the best is looked for."""
 
 
 @dataclass(frozen=True)
@@ -53,99 +49,145 @@ class Finisher:
 
         With `given`, the result is those tokens and the probability each had when its position was last predicted.
         """
-        finished: dict[int, Finished] = {}
-        widths = [round_up(len(draft)) for draft in drafts]
-        for width in sorted(set(widths)):
-            group = [row for row, own in enumerate(widths) if own == width]
-            rows = self._finish_group(
-                [drafts[row] for row in group],
-                [owner[row] for row in group],
-                None if given is None else [given[row] for row in group],
+        rows_of_groups = self._groups(drafts)
+        groups = [
+            _Group(
+                self,
+                [drafts[row] for row in rows],
+                [owner[row] for row in rows],
+                None if given is None else [given[row] for row in rows],
             )
-            finished.update(zip(group, rows, strict=True))
-        return [finished[row] for row in range(len(drafts))]
+            for rows in rows_of_groups
+        ]
+        if self.settings.prune_candidates is not None:
+            scores = _in_order(rows_of_groups, [group.make_first_pass() for group in groups])
+            pruned = less_confident(scores, owner, self.settings.prune_candidates)
+            for group, rows in zip(groups, rows_of_groups, strict=True):
+                group.leave_behind([row in pruned for row in rows])
+        return _in_order(rows_of_groups, [group.finish() for group in groups])
+
+    def _groups(self, drafts: list[list[int]]) -> list[list[int]]:
+        """Which drafts are decoded together: any in eight bits, else those of one padded width."""
+        if isinstance(self.transformer, Int8Transformer):
+            return [list(range(len(drafts)))]
+        widths = [round_up(len(draft)) for draft in drafts]
+        return [[row for row, own in enumerate(widths) if own == width] for width in sorted(set(widths))]
 
     def first_guess(self, draft: list[int], sentence: int) -> Tensor:
         """Log-probabilities [T, V] of every token at every position of a draft as it stands."""
-        tokens = self._pad([draft])
-        memory, source = self.encoded.select([sentence])
-        hidden_BTD = self.transformer.decode(tokens.ids, tokens.layout, memory, source, causal=False)
-        return self.logits(hidden_BTD[0]).log_softmax(-1)
+        tokens = self.pad([draft])
+        assert isinstance(tokens.layout, Padded)
+        decode = passes_over(self.transformer, self.encoded, [sentence], tokens.layout)
+        return self.logits(decode(tokens.ids, tokens.layout.valid)).log_softmax(-1)
 
-    def _finish_group(
-        self, drafts: list[list[int]], owner: list[int], given: Sequence[Sequence[int]] | None
-    ) -> list[Finished]:
-        tokens = self._pad(drafts)
-        predictor = _Predictor(self, tokens, owner, None if given is None else self._pad(given).ids)
-        plan = STRATEGIES[self.settings.strategy]
-        history: list[tuple[Tensor, Decoded]] = []
-        result = mask_predict(
-            predictor.predict,
-            tokens.ids,
-            predictor.free_BT,
-            plan.count(predictor.free_BT.sum(1), self.settings.iterations),
-            self.special.mask,
-            strategy=plan.strategy,
-            stop_when_stable=self.settings.stop_when_stable,
-            threshold=self.settings.threshold,
-            watch=(lambda masked_BT, decoded: history.append((masked_BT, decoded))) if self.settings.trace else None,
-        )
-        if predictor.given_BT is not None:
-            result = Decoded(predictor.given_BT, predictor.given_log_probs_BT, result.passes_B)
-        return _finished(result, predictor.free_BT, [len(draft) for draft in drafts], history)
-
-    def _pad(self, rows: Sequence[Sequence[int]]) -> Tokens:
+    def pad(self, rows: Sequence[Sequence[int]]) -> Tokens:
+        """Rows of ids as a tensor, where the transformer is."""
         return pad(rows, self.special.pad, self.transformer.output.weight.device)
 
     def logits(self, hidden_MD: Tensor) -> Tensor:
         """Logits [M, V] in float32, with suppressed tokens made impossible."""
-        logits_MV = self.transformer.output(pad_rows(hidden_MD))[: len(hidden_MD)].float()
-        return suppress(logits_MV, self.settings.suppress_tokens)
+        rows_MD = hidden_MD if isinstance(self.transformer, Int8Transformer) else pad_rows(hidden_MD)
+        logits_MV = self.transformer.output(rows_MD)[: len(hidden_MD)].float()
+        suppressed = torch.tensor(self.settings.suppress_tokens, dtype=torch.long, device=logits_MV.device)
+        return logits_MV.index_fill_(1, suppressed, float("-inf"))
 
 
-class _Predictor:
-    """The model as mask-predict sees it, for one group of drafts."""
+class _Group:
+    """Drafts that are decoded together, and how far they are."""
 
-    def __init__(self, finisher: Finisher, tokens: Tokens, owner: list[int], given_BT: Tensor | None) -> None:
-        self.finisher, self.tokens, self.given_BT = finisher, tokens, given_BT
-        self.memory, self.source = finisher.encoded.select(owner)
+    def __init__(
+        self, finisher: Finisher, drafts: list[list[int]], owner: list[int], given: list[Sequence[int]] | None
+    ) -> None:
+        self.finisher, self.lengths = finisher, list(map(len, drafts))
+        tokens = finisher.pad(drafts)
+        assert isinstance(tokens.layout, Padded)
         valid_BT = tokens.layout.valid
+        self.drafts_BT = tokens.ids
+        self.decode = passes_over(finisher.transformer, finisher.encoded, owner, tokens.layout)
         self.free_BT = (tokens.ids == finisher.special.mask) & valid_BT
         # An end mark in front of given words would cut them off.
         self.before_given_BT = (valid_BT & ~self.free_BT).flip(1).cumsum(1).flip(1) > 0
+        self.has_given = bool(self.before_given_BT.any())
+        self.given_BT = None if given is None else finisher.pad(given).ids
         self.given_log_probs_BT = torch.zeros(tokens.ids.shape, device=tokens.ids.device)
+        self.plan = STRATEGIES[finisher.settings.strategy]
+        self.passes_B = self.plan.count(self.free_BT.sum(1), finisher.settings.iterations)
+        self.pruned = [False] * len(drafts)
+        self.first_pass: Decoded | None = None
+        self.history: list[tuple[Tensor, Decoded]] = []
 
-    def predict(self, inputs_BT: Tensor, masked_BT: Tensor) -> tuple[Tensor, Tensor]:
-        finisher = self.finisher
-        hidden_BTD = finisher.transformer.decode(inputs_BT, self.tokens.layout, self.memory, self.source, causal=False)
-        # Only masked positions need the vocabulary, by far the largest matrix product.
-        logits_MV = finisher.logits(hidden_BTD[masked_BT])
-        logits_MV[self.before_given_BT[masked_BT], finisher.special.eos] = float("-inf")
-        norm_M = logits_MV.logsumexp(-1)
-        best = logits_MV.max(-1)
+    def make_first_pass(self) -> list[float]:
+        """Scores after the first pass; `finish` makes the others."""
+        self.first_pass = self._run(torch.ones_like(self.passes_B))
+        return self._scores(self.first_pass.log_probs_BT)
+
+    def leave_behind(self, pruned: list[bool]) -> None:
+        """Make no further pass over these drafts."""
+        self.pruned = pruned
+        self.passes_B = self.passes_B.masked_fill(torch.tensor(pruned, device=self.passes_B.device), 1)
+
+    def finish(self) -> list[Finished]:
+        """Make all passes that are left."""
+        result = self._run(self.passes_B)
         if self.given_BT is not None:
-            wanted_M1 = self.given_BT[masked_BT][:, None]
-            self.given_log_probs_BT[masked_BT] = logits_MV.gather(1, wanted_M1)[:, 0] - norm_M
+            result = Decoded(self.given_BT, self.given_log_probs_BT, result.passes_B)
+        scores, passes = self._scores(result.log_probs_BT), result.passes_B.tolist()
+        tokens, log_probs = result.tokens_BT.tolist(), result.log_probs_BT.tolist()
+        steps = [(m.tolist(), d.tokens_BT.tolist(), d.log_probs_BT.exp().tolist()) for m, d in self.history]
+        return [
+            Finished(
+                tokens[row][:length],
+                log_probs[row][:length],
+                scores[row],
+                passes[row],
+                [Pass(m[row][:length], t[row][:length], p[row][:length]) for m, t, p in steps[: passes[row]]],
+                self.pruned[row],
+            )
+            for row, length in enumerate(self.lengths)
+        ]
+
+    def _run(self, passes_B: Tensor) -> Decoded:
+        settings = self.finisher.settings
+        return mask_predict(
+            self._predict,
+            self.drafts_BT,
+            self.free_BT,
+            passes_B,
+            self.finisher.special.mask,
+            strategy=self.plan.strategy,
+            stop_when_stable=settings.stop_when_stable,
+            threshold=settings.threshold,
+            first_pass=self.first_pass,
+            watch=(lambda masked_BT, decoded: self.history.append((masked_BT, decoded))) if settings.trace else None,
+        )
+
+    def _predict(self, inputs_BT: Tensor, masked_BT: Tensor) -> tuple[Tensor, Tensor]:
         tokens_BT, log_probs_BT = inputs_BT.clone(), torch.zeros_like(self.given_log_probs_BT)
-        tokens_BT[masked_BT], log_probs_BT[masked_BT] = best.indices, best.values - norm_M
+        places_M = masked_BT.flatten().nonzero()[:, 0]
+        if not len(places_M):  # everything is given
+            return tokens_BT, log_probs_BT
+        # Only masked positions need the vocabulary, by far the largest matrix product.
+        hidden_MD = self.decode(inputs_BT, masked_BT)
+        at_once = ROWS_AT_ONCE if hidden_MD.device.type == "cpu" else len(hidden_MD)
+        for hidden_RD, places_R in zip(hidden_MD.split(at_once), places_M.split(at_once), strict=True):
+            logits_RV = self.finisher.logits(hidden_RD)
+            if self.has_given:
+                logits_RV[self.before_given_BT.take(places_R), self.finisher.special.eos] = float("-inf")
+            best = best_tokens(logits_RV, 1)
+            tokens_BT.put_(places_R, best.tokens_RC)
+            log_probs_BT.put_(places_R, best.log_probs_RC)
+            if self.given_BT is not None:
+                given_R1 = logits_RV.gather(1, self.given_BT.take(places_R)[:, None])
+                self.given_log_probs_BT.put_(places_R, given_R1 - best.norm_R[:, None])
         return tokens_BT, log_probs_BT
 
+    def _scores(self, log_probs_BT: Tensor) -> list[float]:
+        """Mean log-probability of each draft; given positions do not enter it."""
+        scores: list[float] = ((log_probs_BT * self.free_BT).sum(1) / self.free_BT.sum(1).clamp(min=1)).tolist()
+        return scores
 
-def _finished(
-    result: Decoded, free_BT: Tensor, lengths: list[int], history: list[tuple[Tensor, Decoded]]
-) -> list[Finished]:
-    """The tensors of a group taken apart; given positions do not enter the score."""
-    scores = ((result.log_probs_BT * free_BT).sum(1) / free_BT.sum(1).clamp(min=1)).tolist()
-    tokens, log_probs = result.tokens_BT.tolist(), result.log_probs_BT.tolist()
-    passes = result.passes_B.tolist()
-    steps = [(m.tolist(), d.tokens_BT.tolist(), d.log_probs_BT.exp().tolist()) for m, d in history]
-    return [
-        Finished(
-            tokens[row][:length],
-            log_probs[row][:length],
-            scores[row],
-            passes[row],
-            [Pass(m[row][:length], t[row][:length], p[row][:length]) for m, t, p in steps[: passes[row]]],
-        )
-        for row, length in enumerate(lengths)
-    ]
+
+def _in_order(rows_of_groups: list[list[int]], results: list[list[T]]) -> list[T]:
+    """What each group found for its rows, in the order of all rows."""
+    found = dict(zip(chain(*rows_of_groups), chain(*results), strict=True))
+    return [found[row] for row in range(len(found))]

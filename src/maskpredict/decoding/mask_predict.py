@@ -62,13 +62,16 @@ def mask_predict(
     strategy: Strategy | None = None,
     stop_when_stable: bool = False,
     threshold: float | None = None,
+    first_pass: Decoded | None = None,
+    rounds: int | None = None,
     watch: Callable[[Tensor, Decoded], None] | None = None,
 ) -> Decoded:
     """Fill in the `free_BT` positions of `draft_BT` in `passes_B` passes.
 
     A row ends before its last pass when `stop_when_stable` is set and a pass changed none of its tokens, or when
-    `threshold` is set and it is at least that sure of every token. `watch(masked_BT, decoded)` is called after each
-    pass.
+    `threshold` is set and it is at least that sure of every token. With `first_pass`, what a call with `passes_B` of 1
+    found, it goes on from there. `rounds` is the highest of `passes_B` where that is known; reading it there would wait
+    for a GPU. `watch(masked_BT, decoded)` is called after each pass.
     """
     choose = strategy or least_confident
     may_exit = stop_when_stable or threshold is not None
@@ -76,7 +79,9 @@ def mask_predict(
     log_probs_BT = torch.zeros(draft_BT.shape, dtype=torch.float32, device=draft_BT.device)
     used_B = torch.zeros_like(passes_B)
     stable_B = torch.zeros_like(passes_B, dtype=torch.bool)
-    for t in range(int(passes_B.max())):
+    if first_pass is not None:
+        tokens_BT, log_probs_BT, used_B = first_pass.tokens_BT, first_pass.log_probs_BT, first_pass.passes_B
+    for t in range(0 if first_pass is None else 1, rounds or int(passes_B.max())):
         if t > 0:
             masked_BT = choose(Step(t, passes_B, log_probs_BT, masked_BT, free_BT))
             masked_BT = masked_BT & ((t < passes_B) & ~stable_B)[:, None]

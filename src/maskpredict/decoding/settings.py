@@ -22,6 +22,8 @@ class MaskPredictSettings:
     """End a sentence's passes as soon as one of them changes nothing."""
     threshold: float | None = None
     """Do not mask tokens again whose probability is at least this; a sentence without others is finished."""
+    prune_candidates: int | None = None
+    """Go on with only this many of the length candidates after the first pass, the most confident ones."""
     num_hypotheses: int = 1
     """How many of the length candidates to return, best first."""
     suppress_tokens: tuple[int, ...] = ()
@@ -34,6 +36,10 @@ class MaskPredictSettings:
             raise UserError(f'iterations is {self.iterations}; use 1 or more, or "N" for one per token.')
         if self.length_candidates < 1:
             raise UserError(f"length_candidates is {self.length_candidates}; use 1 or more.")
+        if self.prune_candidates is not None and self.prune_candidates < max(1, self.num_hypotheses):
+            raise UserError(
+                f"prune_candidates is {self.prune_candidates}; use 1 or more, and no fewer than num_hypotheses."
+            )
         if self.num_hypotheses < 1:
             raise UserError(f"num_hypotheses is {self.num_hypotheses}; use 1 or more.")
         if self.strategy not in STRATEGIES:

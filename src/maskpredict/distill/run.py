@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,8 +31,8 @@ from maskpredict.training.parallel import Workers, workers
 
 SECONDS_BETWEEN_LOOKS = 0.2
 """While waiting for the other workers' shards."""
-GPU_BATCH_TOKENS = 1_000_000
-"""Thousands of sentences at once: a step costs a GPU about the same for a hundred. Takes some 30 GB."""
+GPU_BATCH_TOKENS, GPU_BATCHES_AT_ONCE = 500_000, 2
+"""Thousands of sentences at once: a step costs a GPU about the same for a hundred. Takes some 60 GB."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,10 @@ class _Work:
         self.config, self.dataset = config, Dataset(config.data)
         self.train = self.dataset.split("train")
         self.teacher = load_teacher(config, self.dataset)
-        on_gpu = self.teacher.system.device.type == "cuda"
-        self.budget = config.batch_tokens or (GPU_BATCH_TOKENS if on_gpu else BATCH_TOKENS["cpu"])
+        self.on_gpu = self.teacher.system.device.type == "cuda"
+        self.budget = config.batch_tokens or (GPU_BATCH_TOKENS if self.on_gpu else BATCH_TOKENS["cpu"])
+        if self.on_gpu:
+            torch.cuda.synchronize()  # the weights are there before other streams read them
         self.recipe = Recipe.of(config, self.dataset, self.teacher)
         vocab_size = self.dataset.description.vocab_size.target
         self.shards = Shards(config.out, self.recipe, len(self.train), vocab_size)
@@ -117,16 +122,35 @@ class _Work:
         system, longest = self.teacher.system, self.teacher.longest_source
         readable = [pair for pair in pairs if self.train.source.lengths[pair] < longest]
         requests = [Request((*self.train.source[pair].tolist(), system.special.eos)) for pair in readable]
+        together = list(
+            batches(requests, self.teacher.settings, self.budget, "tokens", slot=system.reserves_slot, mixed=False)
+        )
         chosen: dict[int, list[Ids]] = {}
-        for batch in batches(requests, self.teacher.settings, self.budget, "tokens", slot=system.reserves_slot):
-            if self.out_of_time:
-                return None
-            found = self._translate_batch([requests[index] for index in batch])
-            for index, translations in zip(batch, found, strict=True):
-                chosen[readable[index]] = self._choose(readable[index], translations)
-            task.advance(len(batch), speed=speed.after(len(batch)))
+        with closing(self._translated([[requests[index] for index in batch] for batch in together])) as translated:
+            for batch, found in zip(together, translated, strict=True):
+                if found is None:
+                    return None
+                for index, translations in zip(batch, found, strict=True):
+                    chosen[readable[index]] = self._choose(readable[index], translations)
+                task.advance(len(batch), speed=speed.after(len(batch)))
         task.advance(len(pairs) - len(readable))
         return [chosen.get(pair, []) for pair in pairs]
+
+    def _translated(self, groups: list[list[Request]]) -> Generator[list[list[Ids]] | None, None, None]:
+        """The translations of each group in turn; None once the time is over.
+
+        A GPU works on several groups side by side: while one waits for the program, another has work for it.
+        """
+
+        def translate(group: list[Request]) -> list[list[Ids]] | None:
+            with torch.cuda.stream(torch.cuda.Stream()) if self.on_gpu else nullcontext():
+                return None if self.out_of_time else self._translate_batch(group)
+
+        pool = ThreadPoolExecutor(GPU_BATCHES_AT_ONCE if self.on_gpu else 1)
+        try:
+            yield from pool.map(translate, groups)
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def _translate_batch(self, requests: list[Request]) -> list[list[Ids]]:
         """Translate these together, or in halves if there is too little memory."""

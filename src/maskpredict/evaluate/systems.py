@@ -71,8 +71,12 @@ class ModelSystem:
             resolved = to_dict(resolve_settings(translator.system, translator.generation, settings))
         except UserError as error:
             raise UserError(f"{name}: {error}") from error
-        device = str(translator.device)
-        self._origin = {"system": translator.system.name, "device": device, "settings": resolved}
+        self._origin = {
+            "system": translator.system.name,
+            "device": str(translator.device),
+            "compute_type": translator.compute_type,
+            "settings": resolved,
+        }
 
     def check(self, references: ReferenceSet) -> None:
         """Refuse a test set without sources, or of other languages."""

@@ -1,7 +1,7 @@
 """The model folder: everything a trained model needs to translate, as data that runs no code when it is read.
 
 config.json         architecture, system, languages, vocabulary sizes, format version
-model.safetensors   weights, in float32 or half precision
+model.safetensors   weights, in float32, half precision or eight bits (see stored_weights.py)
 tokenizer.model     or source.model and target.model; .dict.json instead of .model in imported models
 generation.json     default decoding settings
 README.md           model card: data, scores with signatures, licence
@@ -13,17 +13,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from maskpredict.config import from_dict, to_dict
 from maskpredict.corpus.dataset import Languages
 from maskpredict.errors import UserError
 from maskpredict.model.config import ModelConfig
+from maskpredict.model.int8 import Int8Linear
+from maskpredict.model.stored_weights import Precision, StoredWeights, int8_matrix, write_weights
 from maskpredict.new_folder import new_folder
 from maskpredict.tokenizer import Tokenizers
 
@@ -34,7 +33,6 @@ CONFIG_FILE, WEIGHTS_FILE, GENERATION_FILE, CARD_FILE = (
     "generation.json",
     "README.md",
 )
-Precision = Literal["float32", "float16", "bfloat16"]
 
 
 @dataclass(frozen=True)
@@ -56,9 +54,7 @@ class ModelFolder:
         """Write the folder, or leave what was there untouched if that fails."""
         with new_folder(folder, overwrite=overwrite, marker=CONFIG_FILE) as partial:
             self.tokenizers.save(partial)
-            dtype = getattr(torch, precision)
-            stored = {name: tensor.to(dtype).contiguous() for name, tensor in self.weights.items()}
-            save_file(stored, partial / WEIGHTS_FILE)
+            write_weights(self.weights, partial / WEIGHTS_FILE, precision)
             _write_json(partial / CONFIG_FILE, self._description())
             _write_json(partial / GENERATION_FILE, dict(self.generation))
             (partial / CARD_FILE).write_text(self.card or self._plain_card(), encoding="utf-8")
@@ -97,7 +93,7 @@ class ModelFolder:
             config,
             languages,
             Tokenizers.load(folder),
-            _read_weights(folder / WEIGHTS_FILE),
+            StoredWeights(folder / WEIGHTS_FILE),
             _read_json(generation) if generation.exists() else {},
             card.read_text(encoding="utf-8") if card.exists() else "",
         )
@@ -115,18 +111,55 @@ def own_weights(module: nn.Module) -> dict[str, Tensor]:
 
 def load_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Fill a module's parameters with what `own_weights` returned."""
-    parameters = dict(module.named_parameters())
-    missing, unknown = parameters.keys() - weights.keys(), weights.keys() - parameters.keys()
+    _check_names(module, weights)
+    for name, parameter in module.named_parameters():
+        weight = weights[name]
+        _check_shape(name, weight, parameter)
+        parameter.data.copy_(weight)
+
+
+def take_weights(module: nn.Module, weights: Mapping[str, Tensor], *, int8: bool = False) -> None:
+    """Give a module that was built `unfilled` its parameters, none of them twice in memory.
+
+    With `int8`, its linear layers become those of `model.int8`.
+    """
+    _check_names(module, weights)
+    names: dict[Tensor, str] = {parameter: name for name, parameter in module.named_parameters()}
+    if int8:
+        _swap_linears(module, weights, names)
+    taken: dict[nn.Parameter, nn.Parameter] = {}
+    for part in module.modules():
+        for place, parameter in list(part.named_parameters(recurse=False)):
+            if parameter not in taken:  # tied parameters stay tied
+                taken[parameter] = nn.Parameter(weights[names[parameter]].float())
+                _check_shape(names[parameter], taken[parameter], parameter)
+            part.register_parameter(place, taken[parameter])
+
+
+def _swap_linears(module: nn.Module, weights: Mapping[str, Tensor], names: Mapping[Tensor, str]) -> None:
+    for part in list(module.modules()):
+        for place, linear in list(part.named_children()):
+            if isinstance(linear, nn.Linear):
+                matrix = int8_matrix(weights, names[linear.weight])
+                _check_shape(names[linear.weight], matrix.numbers, linear.weight)
+                bias = None if linear.bias is None else weights[names[linear.bias]]
+                part.add_module(place, Int8Linear(matrix, bias))
+
+
+def _check_names(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    expected = dict(module.named_parameters()).keys()
+    missing, unknown = expected - weights.keys(), weights.keys() - expected
     if missing or unknown:
         names = ", ".join(sorted(missing or unknown)[:3])
         raise UserError(f"the weights do not fit the model's config: {'missing' if missing else 'unknown'} {names}.")
-    for name, parameter in parameters.items():
-        if parameter.shape != weights[name].shape:
-            raise UserError(
-                f"the weights do not fit the model's config: {name} has shape {list(weights[name].shape)}, "
-                f"expected {list(parameter.shape)}."
-            )
-        parameter.data.copy_(weights[name])
+
+
+def _check_shape(name: str, weight: Tensor, parameter: Tensor) -> None:
+    if weight.shape != parameter.shape:
+        raise UserError(
+            f"the weights do not fit the model's config: {name} has shape {list(weight.shape)}, "
+            f"expected {list(parameter.shape)}."
+        )
 
 
 def _read_description(folder: Path) -> dict[str, Any]:
@@ -144,15 +177,6 @@ def _read_description(folder: Path) -> dict[str, Any]:
             "upgrade maskpredict."
         )
     return description
-
-
-def _read_weights(path: Path) -> dict[str, Tensor]:
-    try:
-        return {name: tensor.float() for name, tensor in load_file(path).items()}
-    except FileNotFoundError as error:
-        raise UserError(f"{path} is missing; the model folder is incomplete.") from error
-    except (SafetensorError, OSError) as error:
-        raise UserError(f"{path} is damaged ({error}); copy the model folder again.") from error
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -107,7 +107,7 @@ class AnalyzeConfig:
 class ShipConfig:
     """The model folder that comes out in the end."""
 
-    precision: Literal["float32", "float16", "bfloat16"] = "float16"
+    precision: Literal["float32", "float16", "bfloat16", "int8"] = "float16"
     """How its weights are stored."""
     card: str = ""
     """What its model card says about the data."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
@@ -21,6 +21,7 @@ from maskpredict.errors import UserError
 from maskpredict.model.batch import ROWS
 from maskpredict.model.folder import ModelFolder
 from maskpredict.runtime.batching import BatchType, batches
+from maskpredict.runtime.compute_type import find_compute_type
 from maskpredict.runtime.find_model import find_device, find_model
 from maskpredict.runtime.lines import Line, LineCodec, PinLike
 from maskpredict.runtime.settings import resolve_settings
@@ -28,8 +29,6 @@ from maskpredict.runtime.translation import Translation, joined
 from maskpredict.systems import build_system
 
 __all__ = ["BATCH_TOKENS", "Translation", "Translator"]
-
-ComputeType = Literal["float32", "bfloat16", "float16"]
 
 BATCH_TOKENS = {"cpu": 2_048, "cuda": 16_384}
 """Default batch sizes in tokens, beyond which more hardly pays."""
@@ -45,26 +44,29 @@ class Translator:
         model: str | Path | ModelFolder,
         *,
         device: str = "auto",
-        compute_type: ComputeType = "float32",
+        compute_type: str = "auto",
         intra_threads: int | None = None,
         max_input_length: int | None = None,
     ) -> None:
         """`model` is the name of a shipped model, a model or run folder, or an opened `ModelFolder`.
 
-        `intra_threads` sets PyTorch's threads for the whole process. A line with more than `max_input_length` subwords
-        (at most what the model has positions for) is translated in pieces.
+        `compute_type` is auto, float32, bfloat16, float16, or int8 on a CPU; auto is the fastest that is exact enough,
+        and the attribute `compute_type` says which that is. `intra_threads` sets PyTorch's threads for the whole
+        process. A line with more than `max_input_length` subwords (at most what the model has positions for) is
+        translated in pieces.
         """
         if intra_threads is not None:
             if intra_threads < 1:
                 raise UserError(f"intra_threads is {intra_threads}; use 1 or more.")
             torch.set_num_threads(intra_threads)
-        if compute_type not in ("float32", "bfloat16", "float16"):
-            raise UserError(f"compute_type is {compute_type!r}; choose float32, bfloat16 or float16.")
         contents = model if isinstance(model, ModelFolder) else ModelFolder.read(find_model(model))
         self.device = find_device(device)
+        self.compute_type = find_compute_type(compute_type, self.device, contents.config)
         self.languages, self.tokenizers = contents.languages, contents.tokenizers
         self.generation = contents.generation
-        self.system = build_system(contents).to(self.device, getattr(torch, compute_type))
+        self.system = build_system(contents, int8=self.compute_type == "int8")
+        if self.compute_type != "int8":
+            self.system.to(self.device, getattr(torch, self.compute_type))
         self.max_input_length = _input_limit(contents.config.max_positions, max_input_length)
         resolve_settings(self.system, self.generation, {})  # a damaged generation.json is noticed now
 
@@ -83,9 +85,10 @@ class Translator:
         """Translate each text; one without words gives an empty translation.
 
         `settings` are those of the model's system (`MaskPredictSettings`, `BeamSettings`); what is left out is as the
-        model folder says. `pins` are phrases that each translation must contain. With `references` each translation
-        gets the length of its reference. With `pretokenized`, texts are subwords between spaces. `collapse_repeats`
-        drops a subword that equals its left neighbour. `max_batch_size` limits memory, not the result.
+        model folder says, or as the preset that a CMLM's `speed` names (`fast`, `balanced`, `best`). `pins` are phrases
+        that each translation must contain. With `references` each translation gets the length of its reference. With
+        `pretokenized`, texts are subwords between spaces. `collapse_repeats` drops a subword that equals its left
+        neighbour. `max_batch_size` limits memory, not the result.
         """
         lines = [
             Line(text, tuple(own_pins), reference)
@@ -188,7 +191,8 @@ class Translator:
         tokens = BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
         default = tokens if batch_type == "tokens" else tokens // 64
         size = default if max_batch_size is None else max_batch_size
-        return batches(requests, settings, size, batch_type, slot=self.system.reserves_slot)
+        mixed = self.system.mixes_lengths
+        return batches(requests, settings, size, batch_type, slot=self.system.reserves_slot, mixed=mixed)
 
     def _codec(self, pretokenized: bool) -> LineCodec:
         positions = self.system.config.max_positions

@@ -12,6 +12,7 @@ import torch
 from maskpredict.errors import UserError
 from maskpredict.runtime.translation import Translation
 from maskpredict.serve.logs import log_bug
+from maskpredict.serve.memory import Trimmer
 from maskpredict.serve.metrics import Metrics
 from maskpredict.serve.queue import Job, Outcome, SentenceQueue
 
@@ -40,6 +41,7 @@ class Batcher:
 
     def _run(self) -> None:
         torch.set_num_threads(self.threads)  # counts for the thread that calls it
+        trimmer = Trimmer()
         while batch := self.queue.take():
             begin = time.perf_counter()
             outcomes = _computed(batch, self.queue.batch_tokens)
@@ -48,6 +50,7 @@ class Batcher:
             results = [outcome for outcome in outcomes if isinstance(outcome, Translation)]
             self.metrics.batch(batch[0].model.name, sum(job.tokens for job in batch), results, seconds)
             self.metrics.waiting(len(self.queue))
+            trimmer.maybe_trim()
 
 
 def _computed(batch: Sequence[Job], batch_tokens: int) -> list[Outcome]:

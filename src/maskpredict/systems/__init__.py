@@ -6,7 +6,9 @@ Nothing else in the project knows which systems there are: a new one is a new fi
 from __future__ import annotations
 
 from maskpredict.errors import UserError
-from maskpredict.model.folder import ModelFolder, load_weights
+from maskpredict.model.folder import ModelFolder, take_weights
+from maskpredict.model.int8_transformer import Int8Transformer
+from maskpredict.model.unfilled import unfilled
 from maskpredict.systems.autoregressive import Autoregressive
 from maskpredict.systems.base import Loss, System, Vocabulary
 from maskpredict.systems.cmlm import CMLM
@@ -26,10 +28,13 @@ def find_system(name: str) -> type[System]:
     return SYSTEMS[name]
 
 
-def build_system(contents: ModelFolder) -> System:
-    """The system a model folder holds, ready to translate on the CPU."""
-    system = find_system(contents.system)(contents.config, vocabulary_of(contents.tokenizers))
-    load_weights(system, contents.weights)
+def build_system(contents: ModelFolder, *, int8: bool = False) -> System:
+    """The system a model folder holds, ready to translate on the CPU; with `int8`, in eight bits there."""
+    with unfilled():
+        system = find_system(contents.system)(contents.config, vocabulary_of(contents.tokenizers))
+    take_weights(system, contents.weights, int8=int8)
+    if int8:
+        system.transformer = Int8Transformer(system.transformer)
     return system.eval()
 
 

@@ -11,13 +11,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from maskpredict.decoding.beam_search import Beams, beam_search
+from maskpredict.decoding.beam_search import Beams, Search, beam_search
 from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens, pad, round_up
+from maskpredict.model.config import ModelConfig
+from maskpredict.model.int8_transformer import Int8Transformer
 from maskpredict.model.layout import Padded
 from maskpredict.model.transformer import Memory, Past, suppress
-from maskpredict.systems.base import Loss, System
+from maskpredict.systems.base import Loss, System, Vocabulary
+from maskpredict.systems.captured_search import MOST_ROWS, SearchRecordings, Shape
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,10 @@ class Autoregressive(System):
     settings_type: ClassVar[type] = BeamSettings
     loss_parts: ClassVar[tuple[str, ...]] = ("word",)
 
+    def __init__(self, config: ModelConfig, vocabulary: Vocabulary, label_smoothing: float = 0.1) -> None:
+        super().__init__(config, vocabulary, label_smoothing)
+        self.recordings = SearchRecordings()
+
     def loss(self, batch: Batch) -> Loss:
         """Cross-entropy of every target token given those before it."""
         target = batch.target
@@ -71,22 +78,41 @@ class Autoregressive(System):
         """Beam search."""
         if any(request.pins or request.template or request.length for request in requests):
             raise UserError("an autoregressive model cannot pin words, fill gaps or keep to a length; use a CMLM.")
-        beams, longest = settings.beam_size, self.config.max_positions
-        # The search runs a whole number of eight rows, see model.batch.ROWS; the added sentences are thrown away.
-        filled = list(requests) + [requests[-1]] * (round_up(len(requests)) - len(requests))
+        # Except in eight bits, the search takes a whole number of eight rows, see model.batch.ROWS; the added sentences
+        # are thrown away.
+        rows = len(requests) if isinstance(self.transformer, Int8Transformer) else round_up(len(requests))
+        filled = list(requests) + [requests[-1]] * (rows - len(requests))
         source = pad([request.source for request in filled], self.special.pad, self.device)
-        decoder = _Incremental(self, source, beams, settings)
-        limits = [min(int(settings.max_length_ratio * len(r.source)) + 10, longest) for r in filled]
-        found = beam_search(
-            decoder.advance,
-            len(filled),
-            beams=beams,
-            limits_B=torch.tensor(limits, device=self.device),
-            bos=self.special.bos,
-            eos=self.special.eos,
-            length_penalty=settings.length_penalty,
-        )
+        limits = [self._longest_target(len(request.source), settings) for request in filled]
+        found = self._search(source, torch.tensor(limits, device=self.device), settings)
         return self._hypotheses(found, settings.num_hypotheses)[: len(requests)]
+
+    def _longest_target(self, source_length: int, settings: BeamSettings) -> int:
+        return min(int(settings.max_length_ratio * source_length) + 10, self.config.max_positions)
+
+    def _search(self, source: Tokens, limits_B: Tensor, settings: BeamSettings) -> Beams:
+        rows, source_width = source.ids.shape
+        suppressed = torch.tensor(settings.suppress_tokens, dtype=torch.long, device=self.device)
+
+        def start(source: Tokens, limits_B: Tensor, width: int) -> Search:
+            layout = Padded.of(source.layout.lengths_B, source_width)
+            decoder = _Incremental(self, Tokens(source.ids, layout), settings.beam_size, suppressed)
+            return Search(
+                decoder.advance,
+                rows,
+                width,
+                beams=settings.beam_size,
+                limits_B=limits_B,
+                bos=self.special.bos,
+                eos=self.special.eos,
+                length_penalty=settings.length_penalty,
+            )
+
+        if self.recording and source.ids.is_cuda and rows * settings.beam_size <= MOST_ROWS:
+            shape = Shape(rows, source_width, self._longest_target(source_width, settings), settings)
+            if (found := self.recordings.find(shape, source, limits_B, start)) is not None:
+                return found
+        return beam_search(start(source, limits_B, int(limits_B.max())))
 
     def _hypotheses(self, found: Beams, count: int) -> list[list[Hypothesis]]:
         """The best `count` of each sentence, or as many as there are."""
@@ -129,9 +155,8 @@ class _Incremental:
     side, and `slots_BKT` says in whose place each beam's own past lies, position by position.
     """
 
-    def __init__(self, system: Autoregressive, source: Tokens, beams: int, settings: BeamSettings) -> None:
-        self.transformer, self.beams = system.transformer, beams
-        self.suppressed = torch.tensor(settings.suppress_tokens, dtype=torch.long, device=system.device)
+    def __init__(self, system: Autoregressive, source: Tokens, beams: int, suppressed: Tensor) -> None:
+        self.transformer, self.beams, self.suppressed = system.transformer, beams, suppressed
         assert isinstance(source.layout, Padded)
         self.source = source.layout
         self.memory = self.transformer.memory(self.transformer.encode(source.ids, source.layout))

@@ -56,6 +56,8 @@ class System(nn.Module, ABC):
         self.vocabulary = vocabulary
         self.special = vocabulary.special
         self.label_smoothing = label_smoothing
+        self.recording = True
+        """Whether small batches on a GPU are translated as recorded CUDA graphs, where the system can."""
         self.transformer = Transformer(config, vocabulary.source_size, vocabulary.target_size)
 
     @abstractmethod
@@ -69,6 +71,11 @@ class System(nn.Module, ABC):
     @abstractmethod
     def score(self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: Any) -> list[Hypothesis]:
         """The given targets (end mark included) with the scores `translate` would give them under these settings."""
+
+    @property
+    def mixes_lengths(self) -> bool:
+        """True when a sentence comes out the same beside sentences of any padded width."""
+        return False
 
     @property
     def device(self) -> torch.device:

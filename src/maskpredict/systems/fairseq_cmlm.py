@@ -24,8 +24,9 @@ from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.decoding.trace import Pass
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens, pad_rows
+from maskpredict.model.config import ModelConfig
 from maskpredict.model.layout import Layout, Padded
-from maskpredict.systems.base import Loss
+from maskpredict.systems.base import Loss, Vocabulary
 from maskpredict.systems.cmlm import CMLM
 
 OFFSET = 128
@@ -39,11 +40,20 @@ class FairseqCMLM(CMLM):
     relative: ClassVar[bool] = False
     """True when length classes are differences to the source's length."""
 
+    def __init__(self, config: ModelConfig, vocabulary: Vocabulary, label_smoothing: float = 0.1) -> None:
+        super().__init__(config, vocabulary, label_smoothing)
+        self.recording = False  # its drafts have fixed ends
+
+    @property
+    def mixes_lengths(self) -> bool:
+        """False: the mean that the length is predicted from rounds with the width."""
+        return False
+
     def loss(self, batch: Batch) -> Loss:
         """Imported models are not trained further."""
         raise UserError(f"{self.name} models are only imported, to translate; train a {CMLM.name} instead.")
 
-    def _encode(self, source: Tokens) -> tuple[Tensor, Tensor, Layout]:
+    def encode_tokens(self, source: Tokens) -> tuple[Tensor, Tensor, Layout]:
         """Encoder output and length log-probabilities; BOS stands in the slot that the paper's CMLM has for LENGTH."""
         layout = source.layout
         assert isinstance(layout, Padded)

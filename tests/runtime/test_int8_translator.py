@@ -1,0 +1,106 @@
+"""A Translator in eight bits keeps the promises of one in float32, and says nearly the same."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from maskpredict import Translator
+from maskpredict.model.folder import ModelFolder
+
+
+@pytest.fixture(scope="session")
+def cmlm(cmlm_folder: Path) -> Translator:
+    return Translator(cmlm_folder, device="cpu", compute_type="int8")
+
+
+@pytest.fixture(scope="session")
+def autoregressive(autoregressive_folder: Path) -> Translator:
+    return Translator(autoregressive_folder, device="cpu", compute_type="int8")
+
+
+@pytest.fixture(params=["cmlm", "autoregressive"])
+def translator(request: pytest.FixtureRequest) -> Translator:
+    found: Translator = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def threads() -> Iterator[Callable[[int], None]]:
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("name", ["cmlm", "autoregressive"])
+def test_most_translations_are_those_of_float32(
+    request: pytest.FixtureRequest, sentences: list[str], name: str
+) -> None:
+    exact = Translator(request.getfixturevalue(f"{name}_folder"), device="cpu", compute_type="float32")
+    full = exact.translate(sentences[:40])
+    rounded = request.getfixturevalue(name).translate(sentences[:40])
+    assert sum(a.text == b.text for a, b in zip(full, rounded, strict=True)) >= 36
+    same = [(a, b) for a, b in zip(full, rounded, strict=True) if a.tokens == b.tokens]
+    assert all(a.score == pytest.approx(b.score, abs=0.1) for a, b in same)
+
+
+@pytest.mark.parametrize(("batch_size", "thread_count"), [(1, 1), (7, 2), (64, 3)])
+def test_results_do_not_depend_on_batch_order_or_threads(
+    translator: Translator, sentences: list[str], threads: Callable[[int], None], batch_size: int, thread_count: int
+) -> None:
+    together = translator.translate(sentences)
+    threads(thread_count)
+    order = random.Random(batch_size).sample(range(len(sentences)), len(sentences))
+    shuffled = translator.translate([sentences[i] for i in order], max_batch_size=batch_size, batch_type="examples")
+    assert shuffled == [together[i] for i in order]  # text, tokens, score, log-probabilities and all
+
+
+def test_passes_that_end_early_do_not_depend_on_the_batch(cmlm: Translator, sentences: list[str]) -> None:
+    settings: dict[str, Any] = {"threshold": 0.6, "prune_candidates": 2}
+    together = cmlm.translate(sentences, **settings)
+    assert len({translation.passes for translation in together}) > 1
+    assert [cmlm.translate([sentence], **settings)[0] for sentence in sentences] == together
+
+
+def test_score_agrees_with_translate_to_the_last_bit(cmlm: Translator, sentences: list[str]) -> None:
+    source = cmlm.tokenizers.source
+    pieces = [" ".join(source.pieces(source.encode(sentence))) for sentence in sentences]
+    for settings in ({}, {"iterations": 4, "stop_when_stable": True}, {"strategy": "easy_first"}):
+        own = cmlm.translate(pieces, pretokenized=True, **settings)
+        scored = cmlm.score(pieces, [" ".join(t.tokens) for t in own], pretokenized=True, **settings)
+        assert [t.score for t in scored] == [t.score for t in own]
+        assert [t.log_probs for t in scored] == [t.log_probs for t in own]
+
+
+def test_given_words_are_kept(cmlm: Translator) -> None:
+    (anywhere,) = cmlm.translate(["luri tisa bane."], pins=[["IROK"]])
+    assert "IROK" in anywhere.text
+    (filled,) = cmlm.fill(["luri tisa."], ["IRUL ___{3} ENAB"])
+    assert filled.text.startswith("IRUL")
+    assert filled.text.endswith("ENAB")
+
+
+def test_a_model_stored_in_eight_bits_is_the_model_rounded_when_it_is_loaded(
+    translator: Translator, request: pytest.FixtureRequest, sentences: list[str], tmp_path: Path
+) -> None:
+    contents = ModelFolder.read(request.getfixturevalue(f"{translator.system.name}_folder"))
+    contents.write(tmp_path / "small", precision="int8")
+    stored = Translator(tmp_path / "small", device="cpu", compute_type="int8")
+    # Embeddings are rounded too on disk, so translations are alike, not the same.
+    pairs = zip(stored.translate(sentences[:40]), translator.translate(sentences[:40]), strict=True)
+    assert sum(a.text == b.text for a, b in pairs) >= 36
+
+
+def test_a_model_stored_in_eight_bits_translates_in_float32_too(
+    request: pytest.FixtureRequest, translator: Translator, sentences: list[str], tmp_path: Path
+) -> None:
+    folder = request.getfixturevalue(f"{translator.system.name}_folder")
+    ModelFolder.read(folder).write(tmp_path / "small", precision="int8")
+    full, small = (Translator(own, device="cpu", compute_type="float32") for own in (folder, tmp_path / "small"))
+    pairs = zip(full.translate(sentences[:40]), small.translate(sentences[:40]), strict=True)
+    assert sum(a.text == b.text for a, b in pairs) >= 36
