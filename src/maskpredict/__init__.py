@@ -5,6 +5,7 @@ The public names load on first use, so that `import maskpredict` costs nothing a
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from maskpredict.runtime.translator import Translator as Translator
 
 __version__ = "0.1.0"
+
+if "OMP_WAIT_POLICY" not in os.environ:
+    # Threads that wait for each other spin for milliseconds unless told otherwise, before PyTorch is imported. A single
+    # other program on the machine then makes a translation a hundred times slower.
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 _HOME_OF = {
     "Translation": "maskpredict.runtime.translator",
