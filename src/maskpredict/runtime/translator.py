@@ -32,6 +32,8 @@ __all__ = ["BATCH_TOKENS", "Translation", "Translator"]
 
 BATCH_TOKENS = {"cpu": 2_048, "cuda": 16_384}
 """Default batch sizes in tokens, beyond which more hardly pays."""
+MOST_THREADS = 4
+"""CPU threads unless more are asked for: the matrices of a few sentences are too small for many."""
 WINDOW = 4_096
 """Lines that `translate_stream` looks at together, to put those of similar length into one batch."""
 
@@ -52,15 +54,12 @@ class Translator:
 
         `compute_type` is auto, float32, bfloat16, float16, or int8 on a CPU; auto is the fastest that is exact enough,
         and the attribute `compute_type` says which that is. `intra_threads` sets PyTorch's threads for the whole
-        process. A line with more than `max_input_length` subwords (at most what the model has positions for) is
-        translated in pieces.
+        process, by default four at most on a CPU. A line with more than `max_input_length` subwords (at most what the
+        model has positions for) is translated in pieces.
         """
-        if intra_threads is not None:
-            if intra_threads < 1:
-                raise UserError(f"intra_threads is {intra_threads}; use 1 or more.")
-            torch.set_num_threads(intra_threads)
         contents = model if isinstance(model, ModelFolder) else ModelFolder.read(find_model(model))
         self.device = find_device(device)
+        _set_threads(intra_threads, self.device)
         self.compute_type = find_compute_type(compute_type, self.device, contents.config)
         self.languages, self.tokenizers = contents.languages, contents.tokenizers
         self.generation = contents.generation
@@ -204,6 +203,13 @@ def zip_equal(sources: Sequence[str], targets: Sequence[str]) -> Iterator[tuple[
     if len(sources) != len(targets):
         raise UserError(f"there are {len(sources)} sources and {len(targets)} targets; give one for each.")
     return zip(sources, targets, strict=True)
+
+
+def _set_threads(asked: int | None, device: torch.device) -> None:
+    if asked is not None and asked < 1:
+        raise UserError(f"intra_threads is {asked}; use 1 or more.")
+    if asked is not None or device.type == "cpu":
+        torch.set_num_threads(asked or min(MOST_THREADS, torch.get_num_threads()))
 
 
 def _input_limit(max_positions: int, asked: int | None) -> int:
