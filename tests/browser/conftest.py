@@ -104,7 +104,7 @@ class Visit:
         return page
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(browser: Browser, cmlm_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The toy model from xx to yy, and (with nonsense as result) the same one from yy to xx, so that one can swap.
 
@@ -130,12 +130,13 @@ def locked_server(cmlm_folder: Path, tmp_path: Path) -> Iterator[Server]:
     served.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """The system's Chromium. Without one these tests are left out, except in CI, where it must be there."""
     if CHROMIUM is None:
         sentence = "there is no Chromium on this machine, so the page was not tested; apt-get install chromium adds it"
         (pytest.fail if os.environ.get("CI") else pytest.skip)(sentence)
+    # Not for the whole session: as long as it is open, no other test can run an event loop of its own.
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser

@@ -25,7 +25,7 @@ def left_out(sentence: str) -> None:
     (pytest.fail if os.environ.get("CI") else pytest.skip)(sentence)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def runtime(browser: Browser) -> Path:
     """The npm package onnxruntime-web, fetched once and kept in the virtual environment."""
     kept = Path(sys.prefix) / "share" / f"{PACKAGE}-{VERSION}.tgz"

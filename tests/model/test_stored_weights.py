@@ -60,6 +60,11 @@ def test_weights_do_not_change_with_the_file(path: Path) -> None:
     assert torch.equal(tensor, WEIGHTS["a.weight"])
 
 
+def test_the_file_may_be_read_by_those_who_may_read_its_neighbours(path: Path) -> None:
+    (path.parent / "neighbour").touch()
+    assert path.stat().st_mode == (path.parent / "neighbour").stat().st_mode
+
+
 def test_a_name_that_is_not_there_is_missing(path: Path) -> None:
     stored = StoredWeights(path)
     assert "b.weight" not in stored

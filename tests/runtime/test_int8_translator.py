@@ -60,6 +60,15 @@ def test_results_do_not_depend_on_batch_order_or_threads(
     assert shuffled == [together[i] for i in order]  # text, tokens, score, log-probabilities and all
 
 
+def test_long_targets_come_out_the_same_beside_short_ones(cmlm: Translator, sentences: list[str]) -> None:
+    references = [" ".join(["IROK"] * (1 + 5 * number % 28)) for number in range(56)]
+    sources = sentences[:56]
+    together = cmlm.translate(sources, references=references, iterations=3)
+    assert max(len(translation.tokens) for translation in together) > 48
+    pairs = zip(sources, references, strict=True)
+    assert [cmlm.translate([source], references=[own], iterations=3)[0] for source, own in pairs] == together
+
+
 def test_passes_that_end_early_do_not_depend_on_the_batch(cmlm: Translator, sentences: list[str]) -> None:
     settings: dict[str, Any] = {"threshold": 0.6, "prune_candidates": 2}
     together = cmlm.translate(sentences, **settings)

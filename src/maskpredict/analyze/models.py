@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -86,10 +87,12 @@ class LoadedModels:
     def fingerprint(self, role: str) -> str:
         """SHA-256 of all that a model's translations depend on."""
         if role not in self._fingerprints:
-            folder = find_model(self._path(role))
+            path = self._path(role)
+            with _naming(role):
+                folder = find_model(path)
             digest = hashlib.sha256()
-            for path in sorted(path for path in folder.glob("*") if path.is_file() and path.name != CARD_FILE):
-                digest.update(f"{path.name} {sha256(path)}\n".encode())
+            for file in sorted(file for file in folder.glob("*") if file.is_file() and file.name != CARD_FILE):
+                digest.update(f"{file.name} {sha256(file)}\n".encode())
             self._fingerprints[role] = digest.hexdigest()
         return self._fingerprints[role]
 
@@ -123,11 +126,9 @@ class LoadedModels:
 
     def _open(self, role: str, device: str, compute_type: str) -> Translator:
         path = self._path(role)
-        try:
+        with _naming(role):
             # The compute types are checked there; some are not for every device.
             translator = Translator(path, device=device, compute_type=cast(Any, compute_type))
-        except UserError as error:
-            raise UserError(f"{title(role)}: {error}") from error
         own, wanted = translator.languages, self.languages
         if own != wanted:
             raise UserError(
@@ -135,6 +136,15 @@ class LoadedModels:
                 f"{wanted.target}; give a model of these languages."
             )
         return translator
+
+
+@contextmanager
+def _naming(role: str) -> Iterator[None]:
+    """Puts the name of the model in front of what is wrong with it."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{title(role)}: {error}") from error
 
 
 def device_name(device: torch.device) -> str:

@@ -6,9 +6,10 @@ what the encoder made of it. Shape letters: B rows (drafts), T positions, D widt
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, compress
 from typing import TypeVar
 
 import torch
@@ -182,9 +183,9 @@ class _Group:
         return tokens_BT, log_probs_BT
 
     def _scores(self, log_probs_BT: Tensor) -> list[float]:
-        """Mean log-probability of each draft; given positions do not enter it."""
-        scores: list[float] = ((log_probs_BT * self.free_BT).sum(1) / self.free_BT.sum(1).clamp(min=1)).tolist()
-        return scores
+        """Mean log-probability of each draft; given positions do not enter it. Its rounding ignores the padding."""
+        pairs = zip(log_probs_BT.tolist(), self.free_BT.tolist(), strict=True)
+        return [math.fsum(compress(log_probs, free)) / max(1, sum(free)) for log_probs, free in pairs]
 
 
 def _in_order(rows_of_groups: list[list[int]], results: list[list[T]]) -> list[T]:

@@ -33,7 +33,10 @@ def write_weights(weights: Mapping[str, Tensor], path: Path, precision: Precisio
             stored[name], stored[name + SCALES] = matrix.numbers, matrix.scales
         else:
             stored[name] = tensor.float().contiguous()
+    path.touch()
+    mode = path.stat().st_mode
     save_file(stored, path)
+    path.chmod(mode)  # safetensors makes files that only their owner may read
 
 
 def int8_matrix(weights: Mapping[str, Tensor], name: str) -> Int8Matrix:
