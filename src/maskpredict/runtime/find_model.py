@@ -22,7 +22,7 @@ def find_model(model: str | Path) -> Path:
         return path / "model"
     if not path.exists() and shipped_models():
         raise UserError(
-            f"there is no model folder {model}; the models that come with the package are {', '.join(shipped_models())}."
+            f"there is no model folder {model}; those that come with the package are {', '.join(shipped_models())}."
         )
     return path
 
