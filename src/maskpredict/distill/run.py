@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, nullcontext
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 
 import torch
 
@@ -75,8 +76,12 @@ class _Work:
         self.teacher = load_teacher(config, self.dataset)
         self.on_gpu = self.teacher.system.device.type == "cuda"
         self.budget = config.batch_tokens or (GPU_BATCH_TOKENS if self.on_gpu else BATCH_TOKENS["cpu"])
+        self.idle_streams: SimpleQueue[torch.cuda.Stream] = SimpleQueue()
         if self.on_gpu:
             torch.cuda.synchronize()  # the weights are there before other streams read them
+            # The same few for all batches: what one stream has freed, PyTorch gives to no other.
+            for _ in range(GPU_BATCHES_AT_ONCE):
+                self.idle_streams.put(torch.cuda.Stream())
         self.recipe = Recipe.of(config, self.dataset, self.teacher)
         vocab_size = self.dataset.description.vocab_size.target
         self.shards = Shards(config.out, self.recipe, len(self.train), vocab_size)
@@ -143,7 +148,7 @@ class _Work:
         """
 
         def translate(group: list[Request]) -> list[list[Ids]] | None:
-            with torch.cuda.stream(torch.cuda.Stream()) if self.on_gpu else nullcontext():
+            with self._own_stream():
                 return None if self.out_of_time else self._translate_batch(group)
 
         pool = ThreadPoolExecutor(GPU_BATCHES_AT_ONCE if self.on_gpu else 1)
@@ -151,6 +156,19 @@ class _Work:
             yield from pool.map(translate, groups)
         finally:
             pool.shutdown(cancel_futures=True)
+
+    @contextmanager
+    def _own_stream(self) -> Iterator[None]:
+        """Compute where no other thread does."""
+        if not self.on_gpu:
+            yield
+            return
+        stream = self.idle_streams.get()
+        try:
+            with torch.cuda.stream(stream):
+                yield
+        finally:
+            self.idle_streams.put(stream)
 
     def _translate_batch(self, requests: list[Request]) -> list[list[Ids]]:
         """Translate these together, or in halves if there is too little memory."""
