@@ -12,7 +12,7 @@ TOO_OLD := maskpredict needs Python 3.11 or newer; name one, as in: make PYTHON=
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
 
-demo: .venv/.installed ## train a toy model, once, and play its iterations in the terminal
+demo: .venv/.installed ## translate German and English with the shipped models and play the iterations
 	@$(BIN)/maskpredict demo
 
 serve: .venv/.installed-serve ## translate on a web page, at http://127.0.0.1:8000

@@ -32,7 +32,7 @@ LAYERS = [
     ["bench", "convert", "export", "serve"],
     ["analyze"],
     ["report"],
-    ["demo", "reproduce"],
+    ["demo", "toy_demo", "reproduce"],
     ["cli"],
 ]
 FLOOR = {part: floor for floor, parts in enumerate(LAYERS) for part in parts}

@@ -1,9 +1,9 @@
 """Draw docs/images/iterations.svg: the passes of one sentence as the terminal shows them.
 
-    make demo
+    .venv/bin/maskpredict demo --toy .maskpredict-demo
     .venv/bin/python docs/images/make.py
 
-The model is the one that `make demo` trained; the sentence is of the toy language and not in its corpus.
+The model is the one that the toy demo trained; the sentence is of the toy language and not in its corpus.
 """
 
 from __future__ import annotations

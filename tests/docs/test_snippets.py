@@ -3,7 +3,8 @@
 A page can say two things to this test, in comments that its readers do not see:
 
     <!-- starts with: toy -->           folders it needs; they are made here, with models too small to be any good
-    <!-- the test adds: steps=20 -->    to each `maskpredict train` of the next block, so that it ends in a second
+    <!-- the test adds: steps=20 -->    to each `maskpredict train` and `demo --toy FOLDER` of the next block, so that
+                                        it ends in a second
 
 A YAML block names its file in its first line, as in `# mine.yaml`, and later blocks use that file. `make` lines are
 only checked to name a target: they would set up everything and run this very test. Blocks that do not run are `text`.
@@ -23,6 +24,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from rich.console import Console
 
 import maskpredict
 from maskpredict.config import load_config
@@ -30,6 +32,7 @@ from maskpredict.corpus.prepare import PrepareConfig, prepare
 from maskpredict.corpus.toy import write_toy_corpus
 from maskpredict.decoding.strategies import STRATEGIES
 from maskpredict.distill import DistillConfig, distill
+from maskpredict.toy_demo import toy_demo
 from maskpredict.training.config import TrainConfig
 from maskpredict.training.loop import train
 
@@ -42,7 +45,7 @@ SECONDS_A_BLOCK = 180
 _FENCE = re.compile(r"^```(\w*)$")
 _STARTS_WITH = re.compile(r"^<!-- starts with: (.+) -->$", re.MULTILINE)
 _ADDS = re.compile(r"^<!-- the test adds: (.+) -->$")
-_TRAINS = re.compile(r"^(?:maskpredict|torchrun .*) train [^|#\n]*[^|#\s]", re.MULTILINE)
+_TRAINS = re.compile(r"^(?:maskpredict|torchrun .*) (?:train|demo --toy) [^|#\n]*[^|#\s]", re.MULTILINE)
 _YAML_NAME = re.compile(r"# ([\w-]+\.yaml)\b")
 
 
@@ -129,18 +132,18 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def made_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What readers of a page have from earlier ones: the toy language's folders, and what the demo leaves."""
+    """What readers of a page have from earlier ones: the toy language's folders, and what the toy demo leaves."""
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)  # the recipes' paths are relative
         write_toy_corpus(Path("toy/corpus"), train_pairs=250, valid_pairs=20, test_pairs=20, seed=1)
-        shutil.copytree("toy/corpus", ".maskpredict-demo/corpus")
         prepare(load_config(PrepareConfig, RECIPES / "toy-data.yaml"))
         train(load_config(TrainConfig, RECIPES / "toy-teacher.yaml", ["steps=40"]), quiet=True)
         distill(load_config(DistillConfig, RECIPES / "toy-distill.yaml", ["beam_size=2"]), quiet=True)
         student = ["data=toy/distilled", "run=toy/cmlm-distilled", "steps=40"]
         train(load_config(TrainConfig, RECIPES / "toy-cmlm.yaml", student), quiet=True)
-        shutil.copytree("toy/cmlm-distilled", ".maskpredict-demo/run")
+        demo = Path(".maskpredict-demo")
+        toy_demo(demo, console=Console(quiet=True), train_pairs=250, test_pairs=20, overrides=("steps=40",))
         Path("released-en-de").mkdir()
         for path in (ROOT.parent / "shared" / "fixtures" / "original-tiny").iterdir():
             shutil.copyfile(path, Path("released-en-de") / path.name)
@@ -197,9 +200,12 @@ def test_a_block_that_fails_is_noticed(block: str, environment: dict[str, str], 
 
 def test_what_the_test_adds_goes_to_training_commands_of_the_next_block_alone(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    commands = "maskpredict train a.yaml | cat\nmaskpredict train b  # c\nmaskpredict inspect d"
+    commands = (
+        "maskpredict train a.yaml | cat\nmaskpredict train b  # c\nmaskpredict demo --toy d\nmaskpredict inspect d"
+    )
     page.write_text(f"<!-- the test adds: steps=3 -->\n```sh\n{commands}\n```\n\n```sh\nmaskpredict train e\n```\n")
     assert [block.text for block in blocks(page)] == [
-        "maskpredict train a.yaml steps=3 | cat\nmaskpredict train b steps=3  # c\nmaskpredict inspect d",
+        "maskpredict train a.yaml steps=3 | cat\nmaskpredict train b steps=3  # c\n"
+        "maskpredict demo --toy d steps=3\nmaskpredict inspect d",
         "maskpredict train e",
     ]

@@ -15,9 +15,9 @@ import pytest
 from rich.console import Console
 
 from maskpredict.corpus.toy import translations, write_toy_corpus
-from maskpredict.demo import demo
 from maskpredict.evaluate.exact_match import exact_match
 from maskpredict.evaluate.repetition import word_repetition
+from maskpredict.toy_demo import toy_demo
 
 TEST_SENTENCES = 600
 
@@ -95,10 +95,10 @@ def test_distilled_targets_make_a_single_pass_far_better(raw_model: Path, distil
     assert word_repetition(distilled) < word_repetition(raw) / 2
 
 
-def test_the_demo_trains_once_then_only_shows(tmp_path: Path) -> None:
+def test_the_toy_demo_trains_once_then_only_shows(tmp_path: Path) -> None:
     def shown() -> str:
         output = io.StringIO()
-        demo(tmp_path / "demo", console=Console(file=output, width=120), test_pairs=40, overrides=("steps=20",))
+        toy_demo(tmp_path / "demo", console=Console(file=output, width=120), test_pairs=40, overrides=("steps=20",))
         return output.getvalue()
 
     first = shown()

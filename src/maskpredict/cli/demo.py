@@ -7,11 +7,30 @@ from typing import Annotated
 
 import typer
 
+from maskpredict.errors import UserError
+
+_TOY_FOLDER = Path(".maskpredict-demo")
+
 
 def demo(
-    folder: Annotated[Path, typer.Argument(help="Where the demo keeps its model.")] = Path(".maskpredict-demo"),
+    folder: Annotated[
+        Path | None, typer.Argument(help="Where --toy keeps its model.", show_default=str(_TOY_FOLDER))
+    ] = None,
+    overrides: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Values that replace those of the toy recipe.")
+    ] = None,
+    toy: Annotated[
+        bool, typer.Option("--toy", help="Train a model of an invented language instead, in a minute or two, once.")
+    ] = False,
 ) -> None:
-    """Train a toy model in a minute or two, once, and play its iterations."""
-    from maskpredict.demo import demo as run
+    """Translate German and English sentences with the shipped models and play the iterations."""
+    if toy:
+        from maskpredict.toy_demo import toy_demo
 
-    run(folder)
+        toy_demo(folder or _TOY_FOLDER, overrides=tuple(overrides or ()))
+    elif folder is not None:
+        raise UserError(f"only the toy demo keeps a folder; write: maskpredict demo --toy {folder}.")
+    else:
+        from maskpredict.demo import demo as run
+
+        run()
