@@ -23,6 +23,7 @@ from maskpredict.corpus.prepare import PrepareConfig, prepare
 from maskpredict.corpus.reading import CorpusConfig
 from maskpredict.corpus.vocabulary import VocabularyConfig
 from maskpredict.distill import DistillConfig, distill
+from maskpredict.distill.companion import Companion
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, pad
 from maskpredict.model.folder import ModelFolder, own_weights
@@ -199,6 +200,35 @@ def test_two_workers_make_the_same_bytes_as_one(config: DistillConfig, finished:
     assert done.returncode == 0, done.stderr
     assert contents(config.out) == contents(finished)
     assert not config.out.with_name("distilled.shards").exists()
+
+
+def test_helpers_on_the_same_device_give_the_same_as_one_process(
+    config: DistillConfig, finished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = distill(replace(config, processes=3, shard_pairs=6))
+    assert report.finished
+    assert contents(config.out) == contents(finished)
+    assert "Distilling: 121 " in capsys.readouterr().err  # what companions have done is counted
+
+
+def test_helpers_stop_in_time_too(config: DistillConfig) -> None:
+    report = distill(replace(config, processes=2, seconds=0.0), quiet=True)
+    assert (report.finished, report.shards_done) == (False, 0)
+
+
+def test_a_helper_that_fails_is_noticed(config: DistillConfig, tmp_path: Path) -> None:
+    with Companion(replace(config, teacher=tmp_path / "nowhere"), 0, 1, lambda _: None) as companion:
+        companion.process.wait()
+        with pytest.raises(UserError, match="a companion process ended with exit code 1"):
+            companion.check()
+
+
+def test_a_helper_does_not_outlive_the_one_it_helps(config: DistillConfig) -> None:
+    with Companion(replace(config, beam_size=50), 0, 1, lambda _: None) as companion:
+        assert companion.process.stdin is not None
+        companion.process.stdin.close()
+        assert companion.process.wait(timeout=60) == 1
+    assert not config.out.exists()
 
 
 def test_a_finished_distillation_is_not_made_again(config: DistillConfig) -> None:

@@ -38,13 +38,15 @@ class DistillConfig:
     """cpu, cuda, or auto: cuda where there is one."""
     compute_type: Literal["float32", "bfloat16", "float16"] = "float32"
     """Arithmetic of the teacher."""
+    processes: int | None = None
+    """Processes side by side on one device; none is two on a GPU, which one cannot keep busy, and one on a CPU."""
     seconds: float | None = None
     """Stop after this time, keeping finished shards; the same call continues. None goes on to the end."""
     threads: int | None = None
     """CPU threads; none leaves PyTorch's choice."""
 
     def __post_init__(self) -> None:
-        for name in ("beam_size", "shard_pairs", "batch_tokens", "threads"):
+        for name in ("beam_size", "shard_pairs", "batch_tokens", "processes", "threads"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UserError(f"{name} is {value}; use 1 or more.")

@@ -1,25 +1,25 @@
 """The story of a distillation: translate the missing shards, then merge them all.
 
-Under torchrun shard i belongs to worker i % workers. They share the file system and need no other messages than
-"I am here".
+Shard i belongs to process i % processes. Those of torchrun share the file system and need no other messages than
+"I am here"; each may have companions on its own GPU.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from collections.abc import Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
-from queue import SimpleQueue
 
 import torch
 
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.distill.choice import CHOICES, Ids
+from maskpredict.distill.companion import Companion
 from maskpredict.distill.config import DistillConfig
 from maskpredict.distill.merge import Counts, finished_counts, merge
 from maskpredict.distill.recipe import Recipe
@@ -32,8 +32,10 @@ from maskpredict.training.parallel import Workers, workers
 
 SECONDS_BETWEEN_LOOKS = 0.2
 """While waiting for the other workers' shards."""
-GPU_BATCH_TOKENS, GPU_BATCHES_AT_ONCE = 500_000, 2
-"""Thousands of sentences at once: a step costs a GPU about the same for a hundred. Takes some 60 GB."""
+GPU_BATCH_TOKENS = 500_000
+"""Thousands of sentences at once: a step costs a GPU about the same for a hundred. Takes some 50 GB a process."""
+GPU_PROCESSES = 2
+"""One process alone takes about as long to tell a GPU what to do as the GPU takes to do it."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def distill(config: DistillConfig, *, quiet: bool = False) -> DistillReport:
     """Make the data folder `config.out`, or go on with making it."""
     if config.threads:
         torch.set_num_threads(config.threads)
-    work = _Work(config)
+    work = Work(config)
     shards = work.shards
     # Nothing but presence is exchanged, so the workers talk over the CPU even where they compute on GPUs.
     with workers(torch.device("cpu")) as team, Progress(quiet=quiet or not team.first) as progress:
@@ -66,7 +68,7 @@ def distill(config: DistillConfig, *, quiet: bool = False) -> DistillReport:
     return DistillReport(counts is not None, config.out, len(shards), done, counts)
 
 
-class _Work:
+class Work:
     """Everything that one worker holds."""
 
     def __init__(self, config: DistillConfig) -> None:
@@ -76,12 +78,7 @@ class _Work:
         self.teacher = load_teacher(config, self.dataset)
         self.on_gpu = self.teacher.system.device.type == "cuda"
         self.budget = config.batch_tokens or (GPU_BATCH_TOKENS if self.on_gpu else BATCH_TOKENS["cpu"])
-        self.idle_streams: SimpleQueue[torch.cuda.Stream] = SimpleQueue()
-        if self.on_gpu:
-            torch.cuda.synchronize()  # the weights are there before other streams read them
-            # The same few for all batches: what one stream has freed, PyTorch gives to no other.
-            for _ in range(GPU_BATCHES_AT_ONCE):
-                self.idle_streams.put(torch.cuda.Stream())
+        self.processes = config.processes or (GPU_PROCESSES if self.on_gpu else 1)
         self.recipe = Recipe.of(config, self.dataset, self.teacher)
         vocab_size = self.dataset.description.vocab_size.target
         self.shards = Shards(config.out, self.recipe, len(self.train), vocab_size)
@@ -92,26 +89,35 @@ class _Work:
         return self.deadline is not None and time.monotonic() > self.deadline
 
     def go_on(self, team: Workers, progress: Progress) -> Counts | None:
-        """Make this worker's missing shards, then, if all are there, the data folder."""
+        """Make the missing shards of this worker and its companions, then, if all are there, the data folder."""
         if team.first:
             self.shards.open()
         team.wait()
-        self._make(self.shards.missing(team.rank, team.size), progress)
-        while self.shards.missing() and not self.out_of_time:
-            time.sleep(SECONDS_BETWEEN_LOOKS)  # a barrier would give up after a while
+        every = team.size * self.processes
+        own = range(team.rank * self.processes, (team.rank + 1) * self.processes)
+        missing = [shard for index in own for shard in self.shards.missing(index, every)]
+        tally = _Tally(progress.task("Distilling", total=sum(len(self.shards.ranges[shard]) for shard in missing)))
+        with ExitStack() as stack:
+            left = replace(self.config, seconds=self.deadline - time.monotonic() if self.deadline else None)
+            companions = [stack.enter_context(Companion(left, index, every, tally.add)) for index in own[1:]]
+            self.make(own[0], every, tally.add)
+            while self.shards.missing() and not self.out_of_time:
+                time.sleep(SECONDS_BETWEEN_LOOKS)  # a barrier would give up after a while
+                for companion in companions:
+                    companion.check()
         team.wait()
         if self.shards.missing():
             return None
+        tally.task.finish()
         if team.first:
             merge(self.dataset, self.shards, self.teacher.longest_source, self.config.out)
         team.wait()
         return finished_counts(self.config.out, self.recipe)
 
-    def _make(self, missing: list[int], progress: Progress) -> None:
-        task = progress.task("Distilling", total=sum(len(self.shards.ranges[shard]) for shard in missing))
-        speed = _Speed()
-        for made, shard in enumerate(missing):
-            translations = self._translate(self.shards.ranges[shard], task, speed)
+    def make(self, index: int, every: int, report: Callable[[int], None]) -> None:
+        """Make the missing ones of the shards `index`, `index + every`, ..., reporting the sentences of each batch."""
+        for made, shard in enumerate(self.shards.missing(index, every)):
+            translations = self._translate(self.shards.ranges[shard], report)
             if translations is None:
                 if made == 0:
                     logging.getLogger(__name__).warning(
@@ -120,55 +126,24 @@ class _Work:
                     )
                 return
             self.shards.write(shard, translations)
-        task.finish()
 
-    def _translate(self, pairs: range, task: Task, speed: _Speed) -> list[list[Ids]] | None:
+    def _translate(self, pairs: range, report: Callable[[int], None]) -> list[list[Ids]] | None:
         """What the teacher makes of these sources, or None if time runs out; one it cannot read gets nothing."""
         system, longest = self.teacher.system, self.teacher.longest_source
         readable = [pair for pair in pairs if self.train.source.lengths[pair] < longest]
         requests = [Request((*self.train.source[pair].tolist(), system.special.eos)) for pair in readable]
-        together = list(
-            batches(requests, self.teacher.settings, self.budget, "tokens", slot=system.reserves_slot, mixed=False)
+        together = batches(
+            requests, self.teacher.settings, self.budget, "tokens", slot=system.reserves_slot, mixed=False
         )
         chosen: dict[int, list[Ids]] = {}
-        with closing(self._translated([[requests[index] for index in batch] for batch in together])) as translated:
-            for batch, found in zip(together, translated, strict=True):
-                if found is None:
-                    return None
-                for index, translations in zip(batch, found, strict=True):
-                    chosen[readable[index]] = self._choose(readable[index], translations)
-                task.advance(len(batch), speed=speed.after(len(batch)))
-        task.advance(len(pairs) - len(readable))
+        for batch in together:
+            if self.out_of_time:
+                return None
+            for index, translations in zip(batch, self._translate_batch([requests[i] for i in batch]), strict=True):
+                chosen[readable[index]] = self._choose(readable[index], translations)
+            report(len(batch))
+        report(len(pairs) - len(readable))
         return [chosen.get(pair, []) for pair in pairs]
-
-    def _translated(self, groups: list[list[Request]]) -> Generator[list[list[Ids]] | None, None, None]:
-        """The translations of each group in turn; None once the time is over.
-
-        A GPU works on several groups side by side: while one waits for the program, another has work for it.
-        """
-
-        def translate(group: list[Request]) -> list[list[Ids]] | None:
-            with self._own_stream():
-                return None if self.out_of_time else self._translate_batch(group)
-
-        pool = ThreadPoolExecutor(GPU_BATCHES_AT_ONCE if self.on_gpu else 1)
-        try:
-            yield from pool.map(translate, groups)
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-    @contextmanager
-    def _own_stream(self) -> Iterator[None]:
-        """Compute where no other thread does."""
-        if not self.on_gpu:
-            yield
-            return
-        stream = self.idle_streams.get()
-        try:
-            with torch.cuda.stream(stream):
-                yield
-        finally:
-            self.idle_streams.put(stream)
 
     def _translate_batch(self, requests: list[Request]) -> list[list[Ids]]:
         """Translate these together, or in halves if there is too little memory."""
@@ -191,13 +166,15 @@ class _Work:
         return CHOICES[self.config.choose](said, self.train.target[pair].tolist())
 
 
-class _Speed:
-    """Sentences per second since the start."""
+class _Tally:
+    """What all processes have done, shown with its speed."""
 
-    def __init__(self) -> None:
-        self.started, self.sentences = time.monotonic(), 0
+    def __init__(self, task: Task) -> None:
+        self.task, self.started, self.sentences = task, time.monotonic(), 0
+        self.in_use = threading.Lock()  # a companion's reports come from a thread of their own
 
-    def after(self, sentences: int) -> str:
-        """The speed, some more sentences being done."""
-        self.sentences += sentences
-        return f"{self.sentences / (time.monotonic() - self.started):,.0f}/s"
+    def add(self, sentences: int) -> None:
+        """Count some more."""
+        with self.in_use:
+            self.sentences += sentences
+            self.task.advance(sentences, speed=f"{self.sentences / (time.monotonic() - self.started):,.0f}/s")

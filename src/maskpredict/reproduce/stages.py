@@ -17,7 +17,7 @@ from maskpredict.reproduce.recipe import Recipe
 from maskpredict.reproduce.shipping import ship
 from maskpredict.training.loop import train
 
-ELSEWHERE = {"device", "threads", "engine", "batch_tokens", "checkpoint_every", "rewarmup"}
+ELSEWHERE = {"device", "threads", "processes", "engine", "batch_tokens", "checkpoint_every", "rewarmup"}
 """Values that say where and how something is computed, not what: another machine may have others."""
 _HERE = Path()
 
