@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskpredict.decoding.candidates import candidate_lengths
+from maskpredict.decoding.candidates import candidate_lengths, likely_count
 
 
 def log_probs(**probabilities: float) -> torch.Tensor:
@@ -37,6 +39,12 @@ def test_equally_likely_lengths_come_shortest_first() -> None:
 
 def test_a_length_beyond_the_longest_is_lowered_to_it() -> None:
     assert candidate_lengths(log_probs(n9=0.6, n8=0.4), 2, longest=8) == [[8]]
+
+
+def test_lengths_far_less_likely_than_the_first_are_told_apart() -> None:
+    log_probs_C = [math.log(p) for p in (0.5, 0.3, 0.1, 0.04)]
+    counts = [likely_count(log_probs_C, threshold) for threshold in (None, 1.0, 0.5, 0.2, 0.05)]
+    assert counts == [4, 1, 2, 3, 4]
 
 
 @given(

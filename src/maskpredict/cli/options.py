@@ -39,6 +39,10 @@ StopWhenStable = Annotated[
 Threshold = Annotated[
     float | None, typer.Option(help="Do not mask tokens again that are surer than this.", rich_help_panel=_DECODING)
 ]
+LengthThreshold = Annotated[
+    float | None,
+    typer.Option(help="Leave out lengths less likely than this share of the likeliest.", rich_help_panel=_DECODING),
+]
 PruneCandidates = Annotated[
     int | None, typer.Option(help="Lengths to go on with after the first pass.", rich_help_panel=_DECODING)
 ]

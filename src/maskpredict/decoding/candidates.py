@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,16 @@ def candidate_lengths(log_probs_BL: Tensor, count: int, longest: int) -> list[li
     return [list(dict.fromkeys(row)) for row in moved]
 
 
+def likely_count(log_probs_C: Sequence[float], threshold: float | None) -> int:
+    """How many of the candidates, likeliest first, are at least `threshold` times as likely as the first.
+
+    An unlikely length now and then gives a confident translation that says too little.
+    """
+    if threshold is None:
+        return len(log_probs_C)
+    return sum(log_prob >= log_probs_C[0] + math.log(threshold) for log_prob in log_probs_C)
+
+
 @dataclass(frozen=True)
 class Finished:
     """One draft after its last pass."""
@@ -37,8 +48,8 @@ class Finished:
     passes: int
     history: list[Pass]
     """Every pass, where a trace was asked for."""
-    pruned: bool = False
-    """True when it was given up after its first pass."""
+    set_aside: bool = False
+    """True when it comes behind all others: given up after its first pass, or of an unlikely length."""
 
 
 def less_confident(scores: Sequence[float], owner: Sequence[int], kept: int) -> set[int]:
@@ -51,7 +62,7 @@ def less_confident(scores: Sequence[float], owner: Sequence[int], kept: int) -> 
 
 def ranked(rows: list[Finished], settings: MaskPredictSettings) -> list[Hypothesis]:
     """A sentence's candidates as hypotheses, best first, the earlier candidate on a tie."""
-    order = sorted(range(len(rows)), key=lambda index: (rows[index].pruned, -rows[index].score))
+    order = sorted(range(len(rows)), key=lambda index: (rows[index].set_aside, -rows[index].score))
     lengths = tuple(len(row.ids) for row in rows)
     candidates = [CandidateTrace(len(row.ids), row.score, row.history) for row in rows] if settings.trace else []
     return [

@@ -16,6 +16,8 @@ class MaskPredictSettings:
     """Decoder passes T; "N" takes as many as the target has tokens."""
     length_candidates: int = 5
     """Target lengths tried side by side; the most confident result is kept."""
+    length_threshold: float | None = None
+    """Leave out lengths that are less likely than this share of the likeliest one's probability."""
     strategy: str = "mask_predict"
     """Order in which the target is filled in: mask_predict, one_shot, easy_first or left_to_right."""
     stop_when_stable: bool = False
@@ -46,5 +48,7 @@ class MaskPredictSettings:
             raise UserError(f"there is no strategy '{self.strategy}'; choose one of {', '.join(STRATEGIES)}.")
         if self.threshold is not None and not 0 < self.threshold <= 1:
             raise UserError(f"threshold is {self.threshold}; it is a probability above 0 and at most 1.")
+        if self.length_threshold is not None and not 0 < self.length_threshold <= 1:
+            raise UserError(f"length_threshold is {self.length_threshold}; it is a share above 0 and at most 1.")
         if (self.threshold is not None or self.stop_when_stable) and self.strategy != "mask_predict":
             raise UserError(f"early exit (threshold, stop_when_stable) is for mask_predict, not for {self.strategy}.")

@@ -7,13 +7,14 @@ from the LENGTH position of the encoder. Translating (section 3): mask-predict o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from maskpredict.decoding.candidates import Finished, candidate_lengths, ranked
+from maskpredict.decoding.candidates import Finished, candidate_lengths, likely_count, ranked
 from maskpredict.decoding.drafts import pinned_draft, place_phrases, shortest_with, template_drafts
 from maskpredict.decoding.finish import Finisher
 from maskpredict.decoding.hypothesis import Hypothesis, Request
@@ -86,12 +87,20 @@ class CMLM(System):
                 return [ranked(own, settings) for own in recorded]
         finisher = self._finisher(requests, settings)
         longest = self.config.max_positions - 1
-        lengths = candidate_lengths(finisher.encoded.length_log_probs_BL, settings.length_candidates, longest)
-        drafts = [self._drafts(finisher, n, request, lengths[n]) for n, request in enumerate(requests)]
+        log_probs_BL = finisher.encoded.length_log_probs_BL
+        lengths = candidate_lengths(log_probs_BL, settings.length_candidates, longest)
+        likely = [
+            own[: likely_count(log_probs_L[own].tolist(), settings.length_threshold)]
+            for own, log_probs_L in zip(lengths, log_probs_BL, strict=True)
+        ]
+        # Unlikely lengths are tried only where as many translations are asked for.
+        tried = [own[: max(len(first), settings.num_hypotheses)] for own, first in zip(lengths, likely, strict=True)]
+        drafts = [self._drafts(finisher, n, request, tried[n]) for n, request in enumerate(requests)]
         owner = [sentence for sentence, own in enumerate(drafts) for _ in own]
         candidates: list[list[Finished]] = [[] for _ in requests]
         for sentence, done in zip(owner, finisher.finish(list(chain(*drafts)), owner), strict=True):
-            candidates[sentence].append(done)
+            unlikely = len(done.ids) in tried[sentence][len(likely[sentence]) :]
+            candidates[sentence].append(replace(done, set_aside=True) if unlikely else done)
         return [ranked(own, settings) for own in candidates]
 
     @torch.inference_mode()

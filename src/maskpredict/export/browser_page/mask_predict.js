@@ -80,8 +80,13 @@ export function winner(rows) {
   return rows.reduce((best, row, place) => (worth(row) > worth(rows[best]) ? place : best), 0);
 }
 
-/** The `count` likeliest lengths, likeliest first; those outside [2, longest] are moved to its ends. */
-export function candidateLengths(logProbs, count, longest) {
+/**
+ * The `count` likeliest lengths, likeliest first; those outside [2, longest] are moved to its ends. With a `threshold`,
+ * only those that are at least that many times as likely as the first.
+ */
+export function candidateLengths(logProbs, count, longest, threshold) {
   const order = [...logProbs.keys()].sort((one, other) => logProbs[other] - logProbs[one]).slice(0, count);
-  return [...new Set(order.map((length) => Math.min(longest, Math.max(2, length))))];
+  const lengths = [...new Set(order.map((length) => Math.min(longest, Math.max(2, length))))];
+  if (!threshold) return lengths;
+  return lengths.filter((length) => logProbs[length] >= logProbs[lengths[0]] + Math.log(threshold));
 }

@@ -19,7 +19,9 @@ export function createTranslator({ graphs, Tensor, source, target, description, 
     const wanted = pins.map(({ phrase, position }) => ({ ids: target.encode(phrase), place: position }));
     const least = wanted.length > 0 ? shortestWith(wanted, mask) : 0;
     if (least > longest) throw new Error("That is too long for the model.");
-    const likely = candidateLengths(encoded.lengthLogProbs, settings.length_candidates, longest);
+    const likely = candidateLengths(
+      encoded.lengthLogProbs, settings.length_candidates, longest, settings.length_threshold,
+    );
     const lengths = [...new Set(likely.map((length) => Math.max(length, least)))];
     const drafts = [];
     for (const length of lengths) drafts.push(await draftWith(wanted, length, encoded));
