@@ -23,6 +23,7 @@ from maskpredict.corpus.toy import write_toy_corpus
 from maskpredict.model.folder import ModelFolder
 from maskpredict.reproduce.evaluation import evaluate, read_scores
 from maskpredict.reproduce.recipe import EvaluateConfig
+from maskpredict.training.checkpoint import RunState, checkpoints
 
 Run = Callable[..., Result]
 Contents = Callable[[Path], dict[str, bytes]]
@@ -146,18 +147,18 @@ def test_another_machine_may_compute_otherwise(small: Run, work: Path, contents:
 
 def test_a_changed_value_is_named_and_nothing_is_touched(small: Run, work: Path, contents: Contents) -> None:
     before = contents(work)
-    result = small("--work", "work", "student.steps=6")
+    result = small("--work", "work", "student.steps=4")
     assert result.exit_code == 2
-    assert "the stage student in work is out of date (steps was 5 and is 6 now)" in result.stderr
+    assert "the stage student in work is out of date (steps was 5 and is 4 now)" in result.stderr
     assert result.stderr.count("\n") == 1
-    listed = states(small("--work", "work", "student.steps=6", "--list"))
+    listed = states(small("--work", "work", "student.steps=4", "--list"))
     assert listed == ["finished"] * 3 + ["out of date"] * 3
     assert contents(work) == before
 
 
 def test_redo_makes_what_is_out_of_date_again_and_keeps_the_old(small: Run, work: Path, contents: Contents) -> None:
     before = contents(work)
-    assert small("--work", "work", "student.steps=6", "--redo").exit_code == 0
+    assert small("--work", "work", "student.seed=2", "--redo").exit_code == 0
     after = contents(work)
     for old in ("student", "results", "model"):
         for name in (name for name in before if name.startswith(f"{old}/")):
@@ -165,10 +166,26 @@ def test_redo_makes_what_is_out_of_date_again_and_keeps_the_old(small: Run, work
     kept = [name for name in before if name.startswith(("data", "teacher", "distill"))]
     assert [after[name] for name in kept] == [before[name] for name in kept]
     assert after["student/model/model.safetensors"] != before["student/model/model.safetensors"]
-    assert states(small("--work", "work", "student.steps=6", "--list")) == ["finished"] * 6
+    assert states(small("--work", "work", "student.seed=2", "--list")) == ["finished"] * 6
     assert small("--work", "work", "--redo").exit_code == 0
     assert (work / "student.old-2").exists()
     assert what_came_out(work)["student/model/model.safetensors"] == before["student/model/model.safetensors"]
+
+
+def test_more_steps_go_on_from_where_the_training_ended(small: Run, work: Path, contents: Contents) -> None:
+    before = contents(work)
+    assert states(small("--work", "work", "student.steps=6", "--list")) == [
+        *["finished"] * 3,
+        "begun",
+        *["out of date"] * 2,
+    ]
+    assert small("--work", "work", "student.steps=6", "--stage", "student").exit_code == 0
+    assert not (work / "student.old-1").exists()
+    (checkpoint,) = checkpoints(work / "student" / "checkpoints")
+    assert RunState.read(checkpoint).update == 6
+    trained = [json.loads(line)["update"] for line in (work / "student" / "metrics.jsonl").read_text().splitlines()]
+    assert trained == sorted(trained)  # none of the five steps was made again
+    assert contents(work)["student/model/model.safetensors"] != before["student/model/model.safetensors"]
 
 
 def test_one_stage_alone_needs_its_inputs_and_no_more(small: Run, work: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,13 @@ class Record:
         partial.write_text(json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         partial.replace(path)
 
+    def can_go_on(self, values: Mapping[str, Any], before: str, growing: Sequence[str]) -> bool:
+        """Whether the only change since then is that some of the `growing` values have grown."""
+        if fingerprint(self.values, before) != self.fingerprint:
+            return False  # a stage before it has changed
+        grown = {name: values[name] for name in growing if _is_more(values[name], self.values[name])}
+        return _difference("", {**self.values, **grown}, json.loads(json.dumps(values))) is None
+
     def difference(self, values: Mapping[str, Any]) -> str:
         """Which value is another now, in words."""
         found = _difference("", self.values, json.loads(json.dumps(values)))
@@ -65,6 +72,11 @@ def set_aside(paths: list[Path]) -> str:
 
 def _old(path: Path, number: int) -> Path:
     return path.with_name(f"{path.name}.old-{number}")
+
+
+def _is_more(now: float | None, before: float | None) -> bool:
+    """None is no limit at all."""
+    return before is not None and (now is None or now > before)
 
 
 def _difference(key: str, before: Any, now: Any) -> str | None:

@@ -69,7 +69,10 @@ def stage_states(recipe: Recipe, work: Path) -> list[StageState]:
         before = states[stage.needs[-1]].fingerprint if stage.needs else ""
         now = fingerprint(values, before)
         record = Record.read(_record_path(work, stage))
-        states[stage.name] = StageState(stage, _state(record, now), values, now, record)
+        state = _state(record, now)
+        if record and state is State.out_of_date and record.can_go_on(values, before, stage.goes_on_with_more):
+            state = State.begun
+        states[stage.name] = StageState(stage, state, values, now, record)
     return list(states.values())
 
 

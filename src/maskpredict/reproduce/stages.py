@@ -47,6 +47,8 @@ class Stage:
     """What its result depends on, besides the stages before it."""
     go_on: Callable[[Job], bool]
     """Begin it, or continue; True when it is finished."""
+    goes_on_with_more: tuple[str, ...] = ()
+    """Values that may grow after it is finished: it then goes on from where it was."""
     shared: bool = False
     """True when several processes, started by torchrun, can work on it."""
 
@@ -73,7 +75,10 @@ def _training(recipe: Recipe, name: str, data: Literal["raw", "distilled"]) -> S
             config = replace(config, start_from=str(job.work / "teacher" / "model"))
         return train(config, stop_after=job.deadline.left, quiet=job.quiet).finished
 
-    return Stage(name, (name,), needs, lambda recipe: _training_values(recipe, name), go_on, shared=True)
+    def values(recipe: Recipe) -> dict[str, Any]:
+        return _training_values(recipe, name)
+
+    return Stage(name, (name,), needs, values, go_on, goes_on_with_more=("steps", "seconds"), shared=True)
 
 
 def _training_values(recipe: Recipe, name: str) -> dict[str, Any]:
