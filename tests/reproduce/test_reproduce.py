@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from safetensors.torch import load_file
 from typer.testing import Result
 
@@ -186,6 +187,20 @@ def test_more_steps_go_on_from_where_the_training_ended(small: Run, work: Path, 
     trained = [json.loads(line)["update"] for line in (work / "student" / "metrics.jsonl").read_text().splitlines()]
     assert trained == sorted(trained)  # none of the five steps was made again
     assert contents(work)["student/model/model.safetensors"] != before["student/model/model.safetensors"]
+
+
+def test_the_student_can_be_trained_on_as_the_model_that_is_shipped(small: Run, work: Path) -> None:
+    before = what_came_out(work)
+    assert small("--work", "work", "final={steps: 3, optimizer: {rate: 0.01}}", "--redo").exit_code == 0
+    after = what_came_out(work)
+    assert after["student/model/model.safetensors"] == before["student/model/model.safetensors"]
+    final, shipped = (ModelFolder.read(work / name).weights for name in ("final/model", "model"))
+    assert all(torch.equal(final[name].half().float(), weight) for name, weight in shipped.items())
+    assert "start_from: work/student/model" in (work / "final" / "config.yaml").read_text()
+    scored = [score.system for score in read_scores(work / "results")]
+    assert scored == sorted(scored, key=["teacher", "student", "final"].index)
+    assert scored.count("final") == scored.count("student") > 0
+    assert "| final |" in (work / "model" / "README.md").read_text()
 
 
 def test_one_stage_alone_needs_its_inputs_and_no_more(small: Run, work: Path) -> None:

@@ -14,6 +14,7 @@ import torch
 
 from maskpredict.config import load_config
 from maskpredict.corpus.batches import PairArrays
+from maskpredict.corpus.dataset import Dataset
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder
@@ -22,6 +23,7 @@ from maskpredict.training.checkpoint import average_weights, best_loss, checkpoi
 from maskpredict.training.config import OptimizerConfig, TrainConfig
 from maskpredict.training.engine import EagerEngine
 from maskpredict.training.loop import train
+from maskpredict.training.setup import training_split
 
 MakeConfig = Callable[..., TrainConfig]
 ReadMetrics = Callable[[Path | str], list[dict[str, Any]]]
@@ -189,6 +191,7 @@ def test_training_is_the_same_every_time_and_differs_with_the_seed(
         ({"engine": "captured"}, "engine=captured needs a GPU"),
         ({"start_from": "nowhere"}, "no model folder nowhere"),
         ({"data": "nowhere"}, "not a data folder"),
+        ({"corpus_weights": {"three": 2.0}}, "corpus_weights names 'three'; the data has one, two"),
     ],
     ids=str,
 )
@@ -201,11 +204,26 @@ def test_a_mistake_is_named_and_leaves_no_run_folder(
     assert not Path(config.run).exists()
 
 
+def test_a_corpus_can_be_drawn_more_often_than_the_data_says(
+    make_config: MakeConfig, read_metrics: ReadMetrics
+) -> None:
+    split = training_split(make_config(corpus_weights={"two": 5.0}), Dataset(Path(make_config().data)))
+    assert [(part.name, part.weight) for part in split.corpora] == [("one", 1.0), ("two", 5.0)]
+    losses = {}
+    for weights in ({}, {"two": 2.0}, {"two": 5.0}):
+        config = make_config(f"run-{len(losses)}", corpus_weights=weights, steps=3)
+        train(config, quiet=True)
+        losses[str(weights)] = [record["loss"] for record in read_metrics(config.run)]
+    as_the_data_says, the_same, more_often = losses.values()
+    assert as_the_data_says == the_same != more_often
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
         ({"stesp": 3}, "did you mean 'steps'"),
         ({"steps": 0}, "steps is 0"),
+        ({"corpus_weights": {"one": 0.0}}, "the weight of one in corpus_weights is 0.0"),
         ({"batch": {"tokens": 8, "part_tokens": 9}}, "is larger than batch.tokens"),
         ({"optimizer": {"schedule": "cosine"}}, "must be one of inverse_sqrt, linear"),
     ],

@@ -32,6 +32,8 @@ from maskpredict.runtime.translator import Translator
 WINDOW = 1_024
 """Lines between two looks at the clock."""
 METRIC = "bleu"
+SYSTEMS = ("teacher", "student", "final")
+"""What is scored, in the order in which it is made."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Score:
     """A score, and all that it depends on."""
 
     system: str
-    """teacher or student."""
+    """teacher, student or final."""
     settings: dict[str, Any]
     """Of decoding; what is not here is as the model folder says."""
     split: str
@@ -65,9 +67,9 @@ def score_name(system: str, settings: Mapping[str, Any], split: str) -> str:
 
 
 def read_scores(results: Path) -> list[Score]:
-    """All scores in a folder: the teacher's first, then by settings."""
+    """All scores in a folder: the teacher's first, then by system and settings."""
     scores = [Score(**json.loads(path.read_text(encoding="utf-8"))) for path in results.glob("*.json")]
-    return sorted(scores, key=lambda score: (score.system != "teacher", _natural(score.name)))
+    return sorted(scores, key=lambda score: (SYSTEMS.index(score.system), _natural(score.name)))
 
 
 def evaluate(
@@ -81,14 +83,14 @@ def evaluate(
 ) -> bool:
     """Compute the scores that are missing in `results`; False when `stop()` ended it before the last.
 
-    `models` are the model or run folders of teacher and student.
+    `models` are the model or run folders of teacher and student, and of the final model where there is one.
     """
     results.mkdir(parents=True, exist_ok=True)
     scoring = _Scoring(config, Dataset(data), results, stop)
     with Progress(quiet=quiet) as progress:
         return all(
-            scoring.score_system(system, models[system], settings, progress)
-            for system, settings in (("teacher", config.teacher), ("student", config.student))
+            scoring.score_system(system, model, config.teacher if system == "teacher" else config.student, progress)
+            for system, model in models.items()
         )
 
 

@@ -21,7 +21,7 @@ from maskpredict.training.config import TrainConfig
 
 T = TypeVar("T")
 
-RESERVED = {"prepare", "teacher", "distill", "student", "evaluate", "ship", "analyze"} | {
+RESERVED = {"prepare", "teacher", "distill", "student", "final", "evaluate", "ship", "analyze"} | {
     *("corpus", "data", "distilled", "results", "model", "texts", "analysis")
 }
 """Names of stages and their folders."""
@@ -60,7 +60,7 @@ class EvaluateConfig:
     teacher: tuple[dict[str, Any], ...] = ({"beam_size": 5},)
     """Decoding settings of the teacher, a score for each."""
     student: tuple[dict[str, Any], ...] = ({"iterations": 10, "length_candidates": 5},)
-    """Decoding settings of the student, a score for each."""
+    """Decoding settings of the student and the final model, a score for each."""
     device: str = "auto"
     """cpu, cuda, or auto: cuda where there is one."""
     compute_type: Literal["float32", "bfloat16", "float16"] = "float32"
@@ -133,6 +133,8 @@ class Recipe:
     """Training of the teacher: the keys of `maskpredict train` but data and run."""
     student: dict[str, Any]
     """Training of the student: the keys of `maskpredict train` but data and run."""
+    final: dict[str, Any] | None = None
+    """How the student is trained on, as the model that is shipped: what differs from `student`; none ships that one."""
     distill: dict[str, Any] = field(default_factory=dict)
     """The teacher's translating: the keys of `maskpredict distill` but data, teacher, out and seconds."""
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
@@ -172,7 +174,7 @@ class Recipe:
     @property
     def trained(self) -> list[str]:
         """The models that are trained, by name."""
-        return ["teacher", "student", *self.variants]
+        return ["teacher", "student", *(["final"] if self.final is not None else []), *self.variants]
 
     @property
     def test_splits(self) -> list[str]:
@@ -192,6 +194,8 @@ class Recipe:
         sections = {"teacher": self.teacher, "student": self.student}
         if name in sections:
             return sections[name]
+        if name == "final":
+            return _changed(self.student, {"start_from": "student", **(self.final or {})})
         variant = self.variants[name]
         return _changed(sections[variant.like], variant.changes)
 

@@ -1,4 +1,4 @@
-"""The stage `ship`: the student as a model folder with a card that says where it comes from and what it can do."""
+"""The stage `ship`: the last model as a model folder with a card that says where it comes from and what it can do."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from maskpredict.reproduce.recipe import ShipConfig
 from maskpredict.training.checkpoint import RunState, checkpoints
 
 
-def ship(config: ShipConfig, student: Path, teacher: Path, results: Path, out: Path) -> None:
-    """Write the model folder `out` from the run folders of student and teacher and the scores of both."""
-    model = ModelFolder.read(student / "model")
-    card = model_card(config, model, read_scores(results), {"teacher": teacher, "student": student})
+def ship(config: ShipConfig, runs: dict[str, Path], results: Path, out: Path) -> None:
+    """Write the model folder `out` from the last of the run folders, and tell of all runs and their scores."""
+    model = ModelFolder.read(list(runs.values())[-1] / "model")
+    card = model_card(config, model, read_scores(results), runs)
     # What may be there is this stage's own, from a call that was killed before writing that down.
     replace(model, card=card).write(out, precision=config.precision, overwrite=True)
 

@@ -66,13 +66,14 @@ def _prepare(job: Job) -> bool:
 def _training(recipe: Recipe, name: str, data: Literal["raw", "distilled"]) -> Stage:
     folder = "data" if data == "raw" else "distilled"
     needs: tuple[str, ...] = ("prepare",) if data == "raw" else ("distill",)
-    if data == "raw" and recipe.training(name, _HERE, _HERE).start_from == "teacher":
-        needs += ("teacher",)
+    start = recipe.training(name, _HERE, _HERE).start_from
+    if start == "student" or (start == "teacher" and data == "raw"):  # a distilled text rests on the teacher anyway
+        needs += (start,)
 
     def go_on(job: Job) -> bool:
         config = job.recipe.training(name, job.work / folder, job.work / name)
-        if config.start_from == "teacher":
-            config = replace(config, start_from=str(job.work / "teacher" / "model"))
+        if config.start_from in ("teacher", "student"):
+            config = replace(config, start_from=str(job.work / config.start_from / "model"))
         return train(config, stop_after=job.deadline.left, quiet=job.quiet).finished
 
     def values(recipe: Recipe) -> dict[str, Any]:
@@ -82,7 +83,9 @@ def _training(recipe: Recipe, name: str, data: Literal["raw", "distilled"]) -> S
 
 
 def _training_values(recipe: Recipe, name: str) -> dict[str, Any]:
-    return _without(to_dict(recipe.training(name, _HERE, _HERE)), "data", "run")
+    values = _without(to_dict(recipe.training(name, _HERE, _HERE)), "data", "run")
+    # What was trained before there were weights to choose is not out of date.
+    return values if values["corpus_weights"] else _without(values, "corpus_weights")
 
 
 def _distill_values(recipe: Recipe) -> dict[str, Any]:
@@ -102,14 +105,14 @@ def _evaluate_values(recipe: Recipe) -> dict[str, Any]:
 
 
 def _evaluate(job: Job) -> bool:
-    models = {role: job.work / role for role in ("teacher", "student")}
+    models = {role: job.work / role for role in job.recipe.trained if role not in job.recipe.variants}
     data, results = job.work / "data", job.work / "results"
     return evaluate(job.recipe.evaluate, models, data, results, lambda: job.deadline.over, quiet=job.quiet)
 
 
 def _ship(job: Job) -> bool:
-    student, teacher, results, out = (job.work / name for name in ("student", "teacher", "results", "model"))
-    ship(job.recipe.ship, student, teacher, results, out)
+    runs = {role: job.work / role for role in job.recipe.trained if role not in job.recipe.variants}
+    ship(job.recipe.ship, runs, job.work / "results", job.work / "model")
     return True
 
 
@@ -130,14 +133,17 @@ def _without(values: dict[str, Any], *names: str) -> dict[str, Any]:
 def stages(recipe: Recipe) -> tuple[Stage, ...]:
     """The stages of a recipe in the order in which they are made."""
     distilled = ("distilled", "distilled.shards")
+    final = [] if recipe.final is None else [_training(recipe, "final", "distilled")]
+    last = "student" if recipe.final is None else "final"
     analysis = Stage("analyze", ("analysis",), ("prepare", "student"), _analyze_values, _analyze)
     return (
         Stage("prepare", ("data",), (), _prepare_values, _prepare),
         _training(recipe, "teacher", "raw"),
         Stage("distill", distilled, ("prepare", "teacher"), _distill_values, _distill, shared=True),
         _training(recipe, "student", "distilled"),
-        Stage("evaluate", ("results",), ("prepare", "teacher", "student"), _evaluate_values, _evaluate),
-        Stage("ship", ("model",), ("student", "evaluate"), lambda recipe: to_dict(recipe.ship), _ship),
+        *final,
+        Stage("evaluate", ("results",), ("prepare", "teacher", last), _evaluate_values, _evaluate),
+        Stage("ship", ("model",), (last, "evaluate"), lambda recipe: to_dict(recipe.ship), _ship),
         *(_training(recipe, name, variant.data) for name, variant in recipe.variants.items()),
         *([analysis] if recipe.analyze else []),
     )

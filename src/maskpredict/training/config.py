@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -86,6 +87,8 @@ class TrainConfig:
     """AdamW and its learning rate."""
     validation: ValidationConfig = ValidationConfig()
     """What is measured during training."""
+    corpus_weights: dict[str, float] = field(default_factory=dict)
+    """How often corpora are drawn, relative to their size, where it is not as the data says, as in {tatoeba: 4}."""
     rewarmup: int = 500
     """Updates until a run that is continued without its optimiser's memory is back at the schedule's rate."""
     checkpoint_every: int = 1_000
@@ -105,6 +108,9 @@ class TrainConfig:
     def __post_init__(self) -> None:
         if self.steps < 1:
             raise UserError(f"steps is {self.steps}; a run needs at least one.")
+        for name, weight in self.corpus_weights.items():
+            if not 0 < weight < math.inf:
+                raise UserError(f"the weight of {name} in corpus_weights is {weight}; it must be above 0.")
         if self.batch.part_tokens > self.batch.tokens:
             raise UserError(
                 f"batch.part_tokens ({self.batch.part_tokens}) is larger than batch.tokens ({self.batch.tokens})."

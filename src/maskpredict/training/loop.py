@@ -39,7 +39,7 @@ from maskpredict.training.optimizer import Optimizer
 from maskpredict.training.parallel import Workers, own_device, workers
 from maskpredict.training.run_folder import RunFolder
 from maskpredict.training.schedule import learning_rate, rewarmup_share
-from maskpredict.training.setup import arithmetic, is_captured, new_system, save_model
+from maskpredict.training.setup import arithmetic, is_captured, new_system, save_model, training_split
 from maskpredict.training.validation import Validation
 
 SECONDS_BETWEEN_RECORDS = 1.0
@@ -131,7 +131,7 @@ class Run:
         # Every worker computes the same number of parts; where there would be fewer than workers, they are smaller.
         parts = round_up(max(1, round(batch.tokens / self.part_tokens)), self.team.size)
         batches = (PackedBatches if captured else PaddedBatches)(
-            self.dataset.split("train"),
+            training_split(self.config, self.dataset),
             self.system.special,
             tokens=batch.tokens // parts,
             max_length=batch.max_length,

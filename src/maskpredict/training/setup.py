@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from maskpredict.corpus.dataset import Dataset
+from maskpredict.corpus.dataset import Dataset, ParallelIds
 from maskpredict.errors import UserError
 from maskpredict.model.config import preset
 from maskpredict.model.folder import ModelFolder, load_weights, own_weights
@@ -47,6 +48,16 @@ def new_system(config: TrainConfig, dataset: Dataset) -> System:
         kept = {name: weight for name, weight in own.items() if not name.startswith("transformer.")}
         load_weights(system, {**kept, **{name: weight for name, weight in start.items() if name in own}})
     return system
+
+
+def training_split(config: TrainConfig, dataset: Dataset) -> ParallelIds:
+    """The pairs to learn from, drawn as often as data and config say."""
+    split = dataset.split("train")
+    names = {part.name for part in split.corpora}
+    if unknown := sorted(config.corpus_weights.keys() - names):
+        raise UserError(f"corpus_weights names {unknown[0]!r}; the data has {', '.join(sorted(names))}.")
+    weights = config.corpus_weights
+    return replace(split, corpora=[replace(part, weight=weights.get(part.name, part.weight)) for part in split.corpora])
 
 
 def arithmetic(config: TrainConfig, device: torch.device) -> torch.dtype:
