@@ -1,9 +1,6 @@
-"""Draw docs/images/iterations.svg: the passes of one sentence as the terminal shows them.
+"""Draw docs/images/iterations.svg: the passes of one sentence by the shipped model de-en, as the terminal shows them.
 
-    .venv/bin/maskpredict demo --toy .maskpredict-demo
-    .venv/bin/python docs/images/make.py
-
-The model is the one that the toy demo trained; the sentence is of the toy language and not in its corpus.
+.venv/bin/python docs/images/make.py
 """
 
 from __future__ import annotations
@@ -17,8 +14,9 @@ from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 from maskpredict import Translator
 from maskpredict.player import play
 
-SENTENCE = "tiba sanuk gasa kamu ye dako poda wemik bezu"
-COLUMNS = 92
+SENTENCE = "Die Kinder haben den ganzen Nachmittag am Fluss gespielt und sind jetzt müde."
+ITERATIONS, LENGTH_CANDIDATES = 6, 4
+COLUMNS = 108
 
 # Rich's own frame draws a window and fetches a font from the network; a picture in a README needs neither.
 FRAME = """\
@@ -37,10 +35,12 @@ FRAME = """\
 """
 
 
-def make(model: Path, sentence: str, iterations: int, out: Path) -> None:
-    """Translate a sentence in so many passes and draw them."""
+def make(model: str, sentence: str, out: Path) -> None:
+    """Translate a sentence and draw its passes."""
     translator = Translator(model, device="cpu", intra_threads=1)
-    (translation,) = translator.translate([sentence], iterations=iterations, length_candidates=1, trace=True)
+    (translation,) = translator.translate(
+        [sentence], iterations=ITERATIONS, length_candidates=LENGTH_CANDIDATES, trace=True
+    )
     assert translation.trace is not None
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), color_system="truecolor", legacy_windows=False)
     play(translation.trace, sentence, console)
@@ -49,4 +49,4 @@ def make(model: Path, sentence: str, iterations: int, out: Path) -> None:
 
 
 if __name__ == "__main__":
-    make(Path(".maskpredict-demo/run"), SENTENCE, 5, Path(__file__).with_name("iterations.svg"))
+    make("de-en", SENTENCE, Path(__file__).with_name("iterations.svg"))

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from playwright.sync_api import Browser, sync_playwright
 
-SENTENCE = "Die kleine Katze schläft heute im Garten, weil es regnet."
+SENTENCE = "Die Kinder haben den ganzen Nachmittag am Fluss gespielt und sind jetzt müde."
 STATE = f"#from=de&to=en&speed=own&T=6&l=4&q={quote(SENTENCE)}"
 WIDE, PHONE = (1200, 900), (390, 844)
 

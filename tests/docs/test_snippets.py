@@ -3,6 +3,7 @@
 A page can say two things to this test, in comments that its readers do not see:
 
     <!-- starts with: toy -->           folders it needs; they are made here, with models too small to be any good
+    <!-- what it prints -->             the next block is what the one before it writes to standard output
     <!-- the test adds: steps=20 -->    to each `maskpredict train` and `demo --toy FOLDER` of the next block, so that
                                         it ends in a second
 
@@ -44,6 +45,7 @@ SECONDS_A_BLOCK = 180
 
 _FENCE = re.compile(r"^```(\w*)$")
 _STARTS_WITH = re.compile(r"^<!-- starts with: (.+) -->$", re.MULTILINE)
+_PRINTS = "<!-- what it prints -->"
 _ADDS = re.compile(r"^<!-- the test adds: (.+) -->$")
 _TRAINS = re.compile(r"^(?:maskpredict|torchrun .*) (?:train|demo --toy) [^|#\n]*[^|#\s]", re.MULTILINE)
 _YAML_NAME = re.compile(r"# ([\w-]+\.yaml)\b")
@@ -57,11 +59,13 @@ class Block:
     """Page and line, for messages."""
     language: str
     text: str
+    is_printed: bool
+    """True when the page says that the block before it prints this."""
 
 
 def blocks(page: Path) -> Iterator[Block]:
     """The fenced blocks of a page, with what the page lets the test add."""
-    first, language, added, inside = 0, "", "", False
+    first, language, added, is_printed, inside = 0, "", "", False, False
     lines: list[str] = []
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         fence = _FENCE.match(line)
@@ -69,10 +73,12 @@ def blocks(page: Path) -> Iterator[Block]:
             lines.append(line)
         elif inside:
             text = _TRAINS.sub(rf"\g<0> {added}", "\n".join(lines)) if added else "\n".join(lines)
-            yield Block(f"{page.name}:{first}", language, text)
-            inside, added, lines = False, "", []
+            yield Block(f"{page.name}:{first}", language, text, is_printed)
+            inside, added, is_printed, lines = False, "", False, []
         elif fence:
             inside, first, language = True, number, fence[1]
+        elif line == _PRINTS:
+            is_printed = True
         elif adds := _ADDS.match(line):
             added = adds[1]
     assert not inside, f"{page.name}:{first} is never closed"
@@ -81,9 +87,12 @@ def blocks(page: Path) -> Iterator[Block]:
 def run_page(page: Path, folder: Path, environment: dict[str, str]) -> None:
     """Run all blocks of a page in a folder; the current folder must be that one too."""
     names: dict[str, Any] = {"__name__": page.stem}
+    printed = ""
     for block in blocks(page):
-        if block.language == "sh":
-            _run_shell(block, folder, environment)
+        if block.is_printed:
+            assert printed.rstrip("\n") == block.text, f"{block.place} is not what is printed"
+        elif block.language == "sh":
+            printed = _run_shell(block, folder, environment)
         elif block.language == "python":
             exec(compile(block.text, block.place, "exec"), names)
         elif block.language == "yaml":
@@ -92,7 +101,8 @@ def run_page(page: Path, folder: Path, environment: dict[str, str]) -> None:
             (folder / named[1]).write_text(block.text, encoding="utf-8")
 
 
-def _run_shell(block: Block, folder: Path, environment: dict[str, str]) -> None:
+def _run_shell(block: Block, folder: Path, environment: dict[str, str]) -> str:
+    """What the commands write to standard output."""
     lines = block.text.splitlines()
     for line in (line for line in lines if line.startswith("make ")):
         assert line.split()[1] in make_targets(), f"{block.place}: there is no such target as in `{line}`"
@@ -106,6 +116,7 @@ def _run_shell(block: Block, folder: Path, environment: dict[str, str]) -> None:
         timeout=SECONDS_A_BLOCK,
     )
     assert done.returncode == 0, f"{block.place} ends with {done.returncode}:\n{done.stderr}"
+    return done.stdout
 
 
 def make_targets() -> set[str]:

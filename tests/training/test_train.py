@@ -209,7 +209,7 @@ def test_a_corpus_can_be_drawn_more_often_than_the_data_says(
 ) -> None:
     split = training_split(make_config(corpus_weights={"two": 5.0}), Dataset(Path(make_config().data)))
     assert [(part.name, part.weight) for part in split.corpora] == [("one", 1.0), ("two", 5.0)]
-    losses = {}
+    losses: dict[str, list[float]] = {}
     for weights in ({}, {"two": 2.0}, {"two": 5.0}):
         config = make_config(f"run-{len(losses)}", corpus_weights=weights, steps=3)
         train(config, quiet=True)
