@@ -27,6 +27,7 @@ from maskpredict.distill.shards import Shards
 from maskpredict.distill.teacher import load_teacher
 from maskpredict.progress import Progress, Task
 from maskpredict.runtime.batching import batches
+from maskpredict.runtime.halving import in_halves_if_needed
 from maskpredict.runtime.translator import BATCH_TOKENS
 from maskpredict.training.parallel import Workers, workers
 
@@ -132,34 +133,21 @@ class Work:
         system, longest = self.teacher.system, self.teacher.longest_source
         readable = [pair for pair in pairs if self.train.source.lengths[pair] < longest]
         requests = [Request((*self.train.source[pair].tolist(), system.special.eos)) for pair in readable]
-        together = batches(
-            requests, self.teacher.settings, self.budget, "tokens", slot=system.reserves_slot, mixed=False
-        )
+        every = batches(requests, self.teacher.settings, self.budget, "tokens", slot=system.reserves_slot, mixed=False)
         chosen: dict[int, list[Ids]] = {}
-        for batch in together:
+        for batch in every:
             if self.out_of_time:
                 return None
-            for index, translations in zip(batch, self._translate_batch([requests[i] for i in batch]), strict=True):
+            together = [requests[index] for index in batch]
+            found = in_halves_if_needed(self.teacher.translate, together, self._make_smaller_batches)
+            for index, translations in zip(batch, found, strict=True):
                 chosen[readable[index]] = self._choose(readable[index], translations)
             report(len(batch))
         report(len(pairs) - len(readable))
         return [chosen.get(pair, []) for pair in pairs]
 
-    def _translate_batch(self, requests: list[Request]) -> list[list[Ids]]:
-        """Translate these together, or in halves if there is too little memory."""
-        try:
-            return self.teacher.translate(requests)
-        except torch.OutOfMemoryError:
-            if len(requests) == 1:
-                raise
-            self.budget = max(1, self.budget // 2)
-            logging.getLogger(__name__).warning(
-                "A batch of %d sentences did not fit the memory; going on with half (batch_tokens=%d).",
-                len(requests),
-                self.budget,
-            )
-        half = len(requests) // 2
-        return [*self._translate_batch(requests[:half]), *self._translate_batch(requests[half:])]
+    def _make_smaller_batches(self) -> None:
+        self.budget = max(1, self.budget // 2)  # from the next shard on
 
     def _choose(self, pair: int, translations: list[Ids]) -> list[Ids]:
         said = [ids for ids in translations if ids]  # an end mark alone is no translation

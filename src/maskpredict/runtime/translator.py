@@ -23,6 +23,7 @@ from maskpredict.model.folder import ModelFolder
 from maskpredict.runtime.batching import BatchType, batches
 from maskpredict.runtime.compute_type import find_compute_type
 from maskpredict.runtime.find_model import find_device, find_model
+from maskpredict.runtime.halving import in_halves_if_needed
 from maskpredict.runtime.lines import Line, LineCodec, PinLike
 from maskpredict.runtime.settings import resolve_settings
 from maskpredict.runtime.translation import Translation, joined
@@ -180,7 +181,9 @@ class Translator:
     ) -> list[list[Hypothesis]]:
         found: dict[int, list[Hypothesis]] = {}
         for batch in self._batches(requests, settings, max_batch_size, batch_type):
-            results = self.system.translate([requests[index] for index in batch], settings)
+            results = in_halves_if_needed(
+                lambda some: self.system.translate(some, settings), [requests[index] for index in batch]
+            )
             found.update(zip(batch, results, strict=True))
         return [found[index] for index in range(len(requests))]
 

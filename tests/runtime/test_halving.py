@@ -1,0 +1,53 @@
+"""A batch that does not fit the memory is computed in halves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from maskpredict.decoding.hypothesis import Hypothesis, Request
+from maskpredict.runtime.halving import in_halves_if_needed
+from maskpredict.runtime.translator import Translator
+
+
+def test_halves_and_halves_of_halves_give_the_whole() -> None:
+    sizes: list[int] = []
+
+    def double(items: list[int]) -> list[int]:
+        sizes.append(len(items))
+        if len(items) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return [2 * item for item in items]
+
+    halved: list[None] = []
+    assert in_halves_if_needed(double, list(range(10)), lambda: halved.append(None)) == list(range(0, 20, 2))
+    assert sizes == [10, 5, 2, 3, 5, 2, 3]
+    assert len(halved) == 3
+
+
+def test_what_does_not_fit_alone_is_an_error() -> None:
+    def never(items: list[int]) -> list[int]:
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    with pytest.raises(torch.OutOfMemoryError):
+        in_halves_if_needed(never, [1, 2, 3])
+
+
+def test_the_translator_goes_on_with_less_and_says_so(
+    cmlm_folder: Path, sentences: list[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = Translator(cmlm_folder, device="cpu")
+    expected = translator.translate(sentences, iterations=2)
+    plenty = translator.system.translate
+
+    def too_much(requests: list[Request], settings: Any) -> list[list[Hypothesis]]:
+        if len(requests) > 4:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return plenty(requests, settings)
+
+    monkeypatch.setattr(translator.system, "translate", too_much)
+    assert translator.translate(sentences, iterations=2) == expected
+    assert "does not fit the memory of the GPU; going on with half of it" in caplog.text
