@@ -68,15 +68,15 @@ class Outcome:
             "p50_seconds": round(statistics.median(ordered), 3),
             "p99_seconds": round(ordered[int(0.99 * (len(ordered) - 1))], 3),
             "statuses": dict(self.statuses),
-            "resident_mb": {
-                place: round(self.resident_mb[index]) for place, index in _places(self.resident_mb).items()
-            },
+            "resident_mb_by_quarter": [round(statistics.median(own)) for own in _quarters(self.resident_mb)],
+            "most_resident_mb": round(max(self.resident_mb)),
         }
 
 
-def _places(values: list[float]) -> dict[str, int]:
-    last = len(values) - 1
-    return {"start": 0, "quarter": last // 4, "half": last // 2, "end": last}
+def _quarters(values: list[float]) -> list[list[float]]:
+    """The values in four parts: a single one depends on the batch that is being computed."""
+    size = max(1, len(values) // 4)
+    return [values[start : start + size] for start in range(0, 4 * size, size)]
 
 
 async def client(server: httpx.AsyncClient, body: dict[str, object], outcome: Outcome, end: float, seed: int) -> None:
