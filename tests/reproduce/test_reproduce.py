@@ -191,11 +191,13 @@ def test_more_steps_go_on_from_where_the_training_ended(small: Run, work: Path, 
 
 def test_the_student_can_be_trained_on_as_the_model_that_is_shipped(small: Run, work: Path) -> None:
     before = what_came_out(work)
-    assert small("--work", "work", "final={steps: 3, optimizer: {rate: 0.01}}", "--redo").exit_code == 0
+    changes = ["final={steps: 3, optimizer: {rate: 0.01}}", "ship.decoding={iterations: 4}"]
+    assert small("--work", "work", *changes, "--redo").exit_code == 0
     after = what_came_out(work)
     assert after["student/model/model.safetensors"] == before["student/model/model.safetensors"]
     final, shipped = (ModelFolder.read(work / name).weights for name in ("final/model", "model"))
     assert all(torch.equal(final[name].half().float(), weight) for name, weight in shipped.items())
+    assert ModelFolder.read(work / "model").generation["iterations"] == 4
     assert "start_from: work/student/model" in (work / "final" / "config.yaml").read_text()
     scored = [score.system for score in read_scores(work / "results")]
     assert scored == sorted(scored, key=["teacher", "student", "final"].index)

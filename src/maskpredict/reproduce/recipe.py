@@ -109,6 +109,8 @@ class ShipConfig:
 
     precision: Literal["float32", "float16", "bfloat16", "int8"] = "float16"
     """How its weights are stored."""
+    decoding: dict[str, Any] = field(default_factory=dict)
+    """Settings that its folder recommends, such as {length_threshold: 0.1}."""
     card: str = ""
     """What its model card says about the data."""
     licence: str = ""

@@ -17,7 +17,8 @@ def ship(config: ShipConfig, runs: dict[str, Path], results: Path, out: Path) ->
     model = ModelFolder.read(list(runs.values())[-1] / "model")
     card = model_card(config, model, read_scores(results), runs)
     # What may be there is this stage's own, from a call that was killed before writing that down.
-    replace(model, card=card).write(out, precision=config.precision, overwrite=True)
+    generation = {**model.generation, **config.decoding}
+    replace(model, card=card, generation=generation).write(out, precision=config.precision, overwrite=True)
 
 
 def model_card(config: ShipConfig, model: ModelFolder, scores: list[Score], runs: dict[str, Path]) -> str:

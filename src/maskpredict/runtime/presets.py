@@ -19,7 +19,7 @@ _NOTHING_SPARED: dict[str, Any] = {
 }
 PRESETS: dict[str, dict[str, Any]] = {
     "fast": {**_NOTHING_SPARED, "iterations": 2, "length_candidates": 1},
-    "balanced": {**_NOTHING_SPARED, "iterations": 4, "length_candidates": 1, "threshold": 0.85},
+    "balanced": {**_NOTHING_SPARED, "iterations": 4, "length_candidates": 1, "threshold": 0.8},
     "best": {**_NOTHING_SPARED, "iterations": 10, "length_candidates": 5, "length_threshold": 0.1},
 }
 """Decoding settings by name, each with every setting that changes speed."""
