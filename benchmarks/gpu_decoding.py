@@ -1,8 +1,10 @@
-"""Recorded translation on a GPU against the plain path: the same text, and how much faster for one sentence.
+"""Translation of single sentences on a GPU three ways: plainly, as recorded graphs, and as graphs of fused kernels.
 
-    python benchmarks/gpu_decoding.py CMLM TEACHER DATA SPLIT results.json
+    python benchmarks/gpu_decoding.py CMLM TEACHER DATA SPLIT results.json [SENTENCES]
 
-Translates sentences of the split one by one, plainly and as CUDA graphs, and in float32 and float16.
+For both models and several settings, in float16, text in and text out: how many sentences come out the same as plainly,
+how long one takes (median), and how long one of 27 subwords takes. For fused kernels also whether a sentence comes out
+the same beside others. Beside the results, `results.kernels.txt` lists the GPU kernels of one translation in 4 passes.
 """
 
 from __future__ import annotations
@@ -17,16 +19,53 @@ from statistics import median
 from typing import Any
 
 import torch
+from torch.profiler import ProfilerActivity, profile
 
 from maskpredict.corpus.dataset import Dataset
+from maskpredict.runtime.translation import Translation
 from maskpredict.runtime.translator import Translator
+from maskpredict.systems.autoregressive import Autoregressive
+from maskpredict.systems.captured_cmlm import Recordings
+from maskpredict.systems.captured_search import SearchRecordings
+from maskpredict.systems.cmlm import CMLM
 
-SENTENCES = 400
+SENTENCES = 100
+LENGTH = 27
+"""Subwords of the sentence that is measured by itself."""
+REPETITIONS = 50
+"""How often it is translated."""
+TOGETHER = 16
+"""Sentences of a batch."""
+COMPUTE_TYPE = "float16"
 CMLM_SETTINGS: list[dict[str, Any]] = [
     {"iterations": 4, "length_candidates": 1},
     {"iterations": 10, "length_candidates": 5},
+    {"speed": "balanced"},
+    {"speed": "best"},
 ]
 BEAM_SETTINGS: list[dict[str, Any]] = [{"beam_size": 1}, {"beam_size": 5}]
+WAYS = ("plain", "recorded", "fused")
+
+
+@dataclass(frozen=True)
+class Way:
+    """One model under one setting, computed one way."""
+
+    name: str
+    fused: bool
+    """Whether fused kernels were really used: they are given up where they fail."""
+    same_text: float
+    """Share of the sentences that come out as they do plainly."""
+    milliseconds: float
+    """Median over the sentences."""
+    milliseconds_of_27: float
+    """Median over repetitions of one sentence of 27 subwords."""
+    milliseconds_of_batch: float
+    """Median over batches of 16, for the whole batch."""
+    same_in_batch: float
+    """Share of the sentences with the same text in such a batch as alone."""
+    furthest_in_batch: float
+    """Largest difference of a score in such a batch to the one alone, of those with the same text."""
 
 
 @dataclass(frozen=True)
@@ -34,46 +73,118 @@ class Measurement:
     """One model under one setting."""
 
     settings: dict[str, Any]
-    compute_type: str
-    same_text: float
-    """Share of the sentences that come out the same, recorded or not."""
-    plain_milliseconds: float
-    """Median over the sentences, text in and text out."""
-    recorded_milliseconds: float
     sentences: int
+    ways: list[Way]
 
 
-def main(cmlm: str, teacher: str, data: str, split: str, results: str) -> None:
+def main(cmlm: str, teacher: str, data: str, split: str, results: str, sentences: str = str(SENTENCES)) -> None:
     """Measure both models; write and print the results."""
     texts = Dataset(Path(data)).split(split).texts
     assert texts is not None
     measured = []
     for model, every in ((cmlm, CMLM_SETTINGS), (teacher, BEAM_SETTINGS)):
-        for compute_type in ("float16", "float32"):
-            translator = Translator(model, device="cuda", compute_type=compute_type)
-            for settings in every:
-                measured.append(measure(translator, texts.source[:SENTENCES], compute_type, settings))
-                print(measured[-1], flush=True)
-    machine = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "data": f"{data} {split}"}
-    Path(results).write_text(json.dumps({**machine, "measured": [asdict(one) for one in measured]}, indent=1))
+        translator = Translator(model, device="cuda", compute_type=COMPUTE_TYPE)
+        chosen, typical = texts.source[: int(sentences)], of_length(translator, texts.source, LENGTH)
+        for settings in every:
+            measured.append(measure(translator, chosen, typical, settings))
+            print(measured[-1].settings, *measured[-1].ways, sep="\n  ", flush=True)
+            write(Path(results), measured, f"{data} {split}")
+        if model == cmlm:
+            table = kernels_of(translator, typical, CMLM_SETTINGS[0])
+            Path(results).with_suffix(".kernels.txt").write_text(table)
 
 
-def measure(
-    translator: Translator, sentences: Sequence[str], compute_type: str, settings: dict[str, Any]
-) -> Measurement:
-    """Each sentence plainly, then recorded; all of them twice, so that the second time every recording is there."""
-    texts, times = {}, {}
-    for recorded in (False, True):
-        translator.system.recording = recorded
-        for _ in range(3 if recorded else 2):
-            seconds, own = [], []
-            for sentence in sentences:
-                started = time.perf_counter()
-                own.append(translator.translate([sentence], **settings)[0].text)
-                seconds.append(time.perf_counter() - started)
-        texts[recorded], times[recorded] = own, 1000 * median(seconds)
-    same = sum(one == other for one, other in zip(texts[False], texts[True], strict=True)) / len(sentences)
-    return Measurement(settings, compute_type, same, round(times[False], 3), round(times[True], 3), len(sentences))
+def of_length(translator: Translator, sentences: Sequence[str], length: int) -> str:
+    """The first sentence whose number of subwords, with the end mark, is nearest to `length`."""
+    encode = translator.tokenizers.source.encode
+    return min(sentences[:2000], key=lambda sentence: abs(len(encode(sentence)) + 1 - length))
+
+
+def measure(translator: Translator, sentences: Sequence[str], typical: str, settings: dict[str, Any]) -> Measurement:
+    """Every way, each often enough that everything is recorded before it is timed."""
+    plain: list[str] = []
+    ways = []
+    for name in WAYS:
+        go(translator, name)
+        for _ in range(2 if name == "plain" else 3):
+            timings = [timed(translator, [sentence], settings) for sentence in sentences]
+        alone = [found[0] for _, found in timings]
+        plain = plain or [one.text for one in alone]
+        of_typical = [timed(translator, [typical], settings)[0] for _ in range(REPETITIONS)]
+        of_batch, same, furthest = in_batches(translator, sentences, alone, settings)
+        ways.append(
+            Way(
+                name,
+                getattr(translator.system.recordings, "fused", None) is not None,
+                share([one.text for one in alone], plain),
+                1000 * median(took for took, _ in timings),
+                1000 * median(of_typical),
+                of_batch,
+                same,
+                furthest,
+            )
+        )
+    return Measurement(settings, len(sentences), ways)
+
+
+def go(translator: Translator, way: str) -> None:
+    """Compute this way from now on."""
+    system = translator.system
+    system.recording = way != "plain"
+    if isinstance(system, CMLM):
+        system.recordings = Recordings(system, fusing=way == "fused")
+    elif isinstance(system, Autoregressive):
+        system.recordings = SearchRecordings(fusing=way == "fused")
+
+
+def timed(
+    translator: Translator, sentences: Sequence[str], settings: dict[str, Any]
+) -> tuple[float, list[Translation]]:
+    """Seconds, and the translations."""
+    started = time.perf_counter()
+    found = translator.translate(sentences, **settings)
+    return time.perf_counter() - started, found
+
+
+def in_batches(
+    translator: Translator, sentences: Sequence[str], alone: Sequence[Translation], settings: dict[str, Any]
+) -> tuple[float, float, float]:
+    """Milliseconds of a batch, the share of equal texts, and the largest difference of scores."""
+    numbers = sorted(range(len(sentences)), key=lambda number: len(sentences[number]))
+    seconds, same, furthest = [], 0, 0.0
+    for first in range(0, len(numbers), TOGETHER):
+        batch = numbers[first : first + TOGETHER]
+        for _ in range(3):
+            took, together = timed(translator, [sentences[number] for number in batch], settings)
+        seconds.append(took)
+        for number, found in zip(batch, together, strict=True):
+            if found.text == alone[number].text:
+                same += 1
+                furthest = max(furthest, abs(found.score - alone[number].score))
+    return 1000 * median(seconds), same / len(sentences), furthest
+
+
+def kernels_of(translator: Translator, sentence: str, settings: dict[str, Any]) -> str:
+    """A table of the kernels of one translation with fused kernels."""
+    go(translator, "fused")
+    for _ in range(3):
+        translator.translate([sentence], **settings)
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
+        translator.translate([sentence], **settings)
+        torch.cuda.synchronize()
+    return str(seen.key_averages().table(sort_by="self_cuda_time_total", row_limit=60, max_name_column_width=60))
+
+
+def share(texts: Sequence[str], others: Sequence[str]) -> float:
+    """Share of the texts that are the same."""
+    return sum(one == other for one, other in zip(texts, others, strict=True)) / len(texts)
+
+
+def write(results: Path, measured: Sequence[Measurement], data: str) -> None:
+    """Everything so far."""
+    machine = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "data": data}
+    content = {**machine, "compute_type": COMPUTE_TYPE, "measured": [asdict(one) for one in measured]}
+    results.write_text(json.dumps(content, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -8,12 +8,18 @@ from pathlib import Path
 import pytest
 import torch
 
+from maskpredict.decoding import fixed_drafts
 from maskpredict.decoding.candidates import ranked
 from maskpredict.decoding.hypothesis import Hypothesis, Pin, Request
 from maskpredict.decoding.settings import MaskPredictSettings
+from maskpredict.model import fused_ops
 from maskpredict.model.folder import ModelFolder
+from maskpredict.model.fused_transformer import FusedTransformer
 from maskpredict.systems import build_system
-from maskpredict.systems.captured_cmlm import MOST_POSITIONS, Recording, Shape
+from maskpredict.systems.captured_cmlm import Recording
+from maskpredict.systems.captured_fused import FusedComputation, suits
+from maskpredict.systems.captured_plain import PlainComputation
+from maskpredict.systems.captured_shape import MOST_POSITIONS, Shape
 from maskpredict.systems.cmlm import CMLM
 from maskpredict.tokenizer import Tokenizers
 
@@ -37,15 +43,39 @@ def shape_of(requests: list[Request], settings: MaskPredictSettings, system: CML
     return shape
 
 
+def recording_of(system: CMLM, shape: Shape, *, fused: bool) -> Recording:
+    if not fused:
+        return Recording(system, shape, PlainComputation(system, shape))
+    transformer = FusedTransformer(system.transformer, fused_ops)
+    return Recording(system, shape, FusedComputation(system, transformer, fixed_drafts, shape))
+
+
+@pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("together", [1, 3])
-@pytest.mark.parametrize(("iterations", "candidates"), [(1, 1), (4, 1), (4, 3), (10, 5)])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        MaskPredictSettings(1, 1),
+        MaskPredictSettings(4, 1),
+        MaskPredictSettings(4, 3),
+        MaskPredictSettings(10, 5),
+        MaskPredictSettings(4, 1, threshold=0.75),
+        MaskPredictSettings(10, 5, threshold=0.95),
+        MaskPredictSettings(1, 3, prune_candidates=3),
+        MaskPredictSettings(6, 5, prune_candidates=5),
+        MaskPredictSettings(4, 5, threshold=0.9, prune_candidates=5),
+    ],
+    ids=str,
+)
 def test_a_recording_finds_what_the_plain_path_finds(
-    system: CMLM, requests: list[Request], together: int, iterations: int, candidates: int
+    system: CMLM, requests: list[Request], together: int, settings: MaskPredictSettings, fused: bool
 ) -> None:
-    settings = MaskPredictSettings(iterations, candidates, num_hypotheses=candidates, suppress_tokens=(0, 1, 4))
+    settings = replace(settings, num_hypotheses=settings.length_candidates, suppress_tokens=(0, 1, 4))
     for first in range(0, 24, together):
         group = requests[first : first + together]
-        found = Recording(system, shape_of(group, settings, system)).translate(group)
+        shape = shape_of(group, settings, system)
+        assert suits(shape)
+        found = recording_of(system, shape, fused=fused).translate(group, settings)
         assert found is not None
         for request, own in zip(group, found, strict=True):
             (plain,) = system.translate([request], settings)
@@ -55,26 +85,41 @@ def test_a_recording_finds_what_the_plain_path_finds(
 def assert_same(found: list[Hypothesis], plain: list[Hypothesis]) -> None:
     assert [one.ids for one in found] == [one.ids for one in plain]
     assert [one.passes for one in found] == [one.passes for one in plain]
+    assert [one.lengths for one in found] == [one.lengths for one in plain]
     for one, other in zip(found, plain, strict=True):
         assert one.score == pytest.approx(other.score, abs=1e-4)
         assert one.log_probs == pytest.approx(other.log_probs, abs=1e-3)
 
 
-def test_one_recording_serves_other_sentences_of_its_shape(system: CMLM, requests: list[Request]) -> None:
-    settings = MaskPredictSettings(4, 2)
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        MaskPredictSettings(4, 4, threshold=0.9, prune_candidates=2),
+        MaskPredictSettings(4, 4, threshold=0.9, prune_candidates=3),
+        MaskPredictSettings(4, 5, length_threshold=0.1),
+        MaskPredictSettings(4, 5, length_threshold=0.5, num_hypotheses=3),
+    ],
+    ids=str,
+)
+def test_one_recording_serves_other_sentences_of_its_shape(
+    system: CMLM, requests: list[Request], fused: bool, settings: MaskPredictSettings
+) -> None:
     alike = [r for r in requests if shape_of([r], settings, system) == shape_of(requests[:1], settings, system)]
-    recording = Recording(system, shape_of(requests[:1], settings, system))
+    recording = recording_of(system, shape_of(requests[:1], settings, system), fused=fused)
     assert len(alike) > 3
     for request in alike:
-        found = recording.translate([request])
+        found = recording.translate([request], settings)
         assert found is not None
-        assert ranked(found[0], settings)[0].ids == system.translate([request], settings)[0][0].ids
+        assert_same(ranked(found[0], settings), system.translate([request], settings)[0])
 
 
 def test_a_target_longer_than_the_recording_is_left_to_the_plain_path(system: CMLM, requests: list[Request]) -> None:
     long = max(requests, key=lambda request: len(request.source))
-    shape = shape_of([long], MaskPredictSettings(2, 1), system)
-    assert Recording(system, replace(shape, target_width=8)).translate([long]) is None
+    settings = MaskPredictSettings(2, 1)
+    shape = shape_of([long], settings, system)
+    for fused in (False, True):
+        assert recording_of(system, replace(shape, target_width=8), fused=fused).translate([long], settings) is None
 
 
 @pytest.mark.parametrize(
@@ -82,13 +127,13 @@ def test_a_target_longer_than_the_recording_is_left_to_the_plain_path(system: CM
     [
         MaskPredictSettings(trace=True),
         MaskPredictSettings(iterations="N"),
-        MaskPredictSettings(threshold=0.5),
         MaskPredictSettings(stop_when_stable=True),
+        MaskPredictSettings(length_threshold=0.1, prune_candidates=2),
         MaskPredictSettings(strategy="easy_first"),
     ],
     ids=str,
 )
-def test_settings_with_a_say_in_the_number_of_passes_are_not_recorded(
+def test_settings_that_need_a_look_in_between_are_not_recorded(
     settings: MaskPredictSettings, requests: list[Request]
 ) -> None:
     assert Shape.of(requests[:1], settings, 512) is None
@@ -99,6 +144,14 @@ def test_requests_that_impose_something_and_large_batches_are_not_recorded(reque
     assert Shape.of([replace(requests[0], length=4)], settings, 512) is None
     assert Shape.of([replace(requests[0], pins=(Pin((7,), 0),))], settings, 512) is None
     assert Shape.of(requests[:1] * MOST_POSITIONS, settings, 512) is None
+
+
+def test_many_or_long_drafts_are_not_fused(requests: list[Request]) -> None:
+    shape = Shape.of(requests[:1], MaskPredictSettings(4, 1), 512)
+    assert shape is not None
+    assert suits(replace(shape, sentences=16, target_width=48))
+    assert not suits(replace(shape, sentences=16, target_width=64))
+    assert not suits(replace(shape, sentences=1, target_width=136))
 
 
 def test_a_cpu_takes_the_plain_path(system: CMLM, requests: list[Request]) -> None:

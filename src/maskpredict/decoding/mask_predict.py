@@ -70,11 +70,12 @@ def mask_predict(
 
     A row ends before its last pass when `stop_when_stable` is set and a pass changed none of its tokens, or when
     `threshold` is set and it is at least that sure of every token. With `first_pass`, what a call with `passes_B` of 1
-    found, it goes on from there. `rounds` is the highest of `passes_B` where that is known; reading it there would wait
-    for a GPU. `watch(masked_BT, decoded)` is called after each pass.
+    found, it goes on from there. `rounds` is the highest of `passes_B` where that is known: then so many are made even
+    if the last of them have nothing to do, since looking at a value would wait for a GPU. `watch(masked_BT, decoded)`
+    is called after each pass.
     """
     choose = strategy or least_confident
-    may_exit = stop_when_stable or threshold is not None
+    may_exit = rounds is None and (stop_when_stable or threshold is not None)
     tokens_BT, masked_BT = draft_BT, free_BT
     log_probs_BT = torch.zeros(draft_BT.shape, dtype=torch.float32, device=draft_BT.device)
     used_B = torch.zeros_like(passes_B)

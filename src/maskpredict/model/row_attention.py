@@ -15,7 +15,8 @@ SMALLEST_TILE, KEYS_AT_ONCE = 16, 32
 """Queries and keys that a program holds; the matrix units take no fewer than 16."""
 
 
-@triton.jit
+# Shapes that change from step to step must not make another kernel: none can be compiled while a graph is recorded.
+@triton.jit(do_not_specialize=["queries", "keys", "seen_row", "seen_query"])
 def _attend(  # type: ignore[no-untyped-def]
     Q, K, V, SEEN, OUT, queries, keys, q_row, q_token, k_row, k_token, v_row, v_token, seen_row, seen_query, scale,
     HEADS: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
@@ -44,6 +45,50 @@ def _attend(  # type: ignore[no-untyped-def]
     out = out / tl.maximum(total, 1e-30)[:, None]
     out_place = OUT + row * (queries * HEADS * SIZE) + query * (HEADS * SIZE) + channel
     tl.store(out_place, out.to(q.dtype), mask=real)
+
+
+@triton.jit(do_not_specialize=["queries", "keys", "drafts"])
+def _attend_first(  # type: ignore[no-untyped-def]
+    Q, K, V, LENGTHS, OUT, queries, keys, drafts, q_row, q_token, k_row, k_token, v_row, v_token, scale,
+    HEADS: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    row, head = tl.program_id(0), tl.program_id(1)
+    query, channel = tl.program_id(2) * TILE + tl.arange(0, TILE)[:, None], head * SIZE + tl.arange(0, SIZE)[None, :]
+    sentence = row // drafts
+    length = tl.minimum(tl.load(LENGTHS + sentence).to(tl.int32), keys)
+    q = tl.load(Q + row * q_row + query * q_token + channel, mask=query < queries, other=0.0)
+    highest = tl.full((TILE,), float("-inf"), tl.float32)
+    total = tl.zeros((TILE,), tl.float32)
+    out = tl.zeros((TILE, SIZE), tl.float32)
+    for first in range(0, length, BLOCK):
+        place = first + tl.arange(0, BLOCK)
+        there = place < length
+        k = tl.load(K + sentence * k_row + place[:, None] * k_token + channel, mask=there[:, None], other=0.0)
+        v = tl.load(V + sentence * v_row + place[:, None] * v_token + channel, mask=there[:, None], other=0.0)
+        scores = tl.where(there[None, :], tl.dot(q, tl.trans(k)) * (scale * 1.4426950408889634), float("-inf"))
+        higher = tl.maximum(highest, tl.max(scores, 1))
+        weights, shrink = tl.exp2(scores - higher[:, None]), tl.exp2(highest - higher)
+        total = total * shrink + tl.sum(weights, 1)
+        out = out * shrink[:, None] + tl.dot(weights.to(v.dtype), v)
+        highest = higher
+    out = out / tl.maximum(total, 1e-30)[:, None]
+    out_place = OUT + row * (queries * HEADS * SIZE) + query * (HEADS * SIZE) + channel
+    tl.store(out_place, out.to(q.dtype), mask=query < queries)
+
+
+def attend(q_RTHK: Tensor, keys_BSHK: Tensor, values_BSHK: Tensor, lengths_B: Tensor) -> Tensor:
+    """As in `fused_ops`: any number of queries, each to the first keys of its sentence; heads lie side by side.
+
+    A program takes few queries, so that there are many programs.
+    """
+    rows, queries, heads, size = q_RTHK.shape
+    out = torch.empty((rows, queries, heads, size), dtype=q_RTHK.dtype, device=q_RTHK.device)
+    _attend_first[(rows, heads, triton.cdiv(queries, SMALLEST_TILE))](
+        q_RTHK, keys_BSHK, values_BSHK, lengths_B, out, queries, keys_BSHK.shape[1], rows // len(keys_BSHK),
+        q_RTHK.stride(0), q_RTHK.stride(1), keys_BSHK.stride(0), keys_BSHK.stride(1), values_BSHK.stride(0),
+        values_BSHK.stride(1), size**-0.5, heads, size, SMALLEST_TILE, KEYS_AT_ONCE, num_warps=2,
+    )  # fmt: skip
+    return out
 
 
 def row_attention(q: Tensor, k: Tensor, v: Tensor, seen_BTS: Tensor) -> Tensor:

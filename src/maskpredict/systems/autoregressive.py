@@ -18,9 +18,9 @@ from maskpredict.model.batch import Batch, Tokens, pad, round_up
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.int8_transformer import Int8Transformer
 from maskpredict.model.layout import Padded
-from maskpredict.model.transformer import Memory, Past, suppress
+from maskpredict.model.transformer import Memory, Past, Transformer, suppress
 from maskpredict.systems.base import Loss, System, Vocabulary
-from maskpredict.systems.captured_search import MOST_ROWS, SearchRecordings, Shape
+from maskpredict.systems.captured_search import MOST_ROWS, SearchRecordings, Shape, search_kind
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,10 @@ class Autoregressive(System):
         rows, source_width = source.ids.shape
         suppressed = torch.tensor(settings.suppress_tokens, dtype=torch.long, device=self.device)
 
-        def start(source: Tokens, limits_B: Tensor, width: int) -> Search:
+        def start(transformer: Transformer, source: Tokens, limits_B: Tensor, width: int) -> Search:
             layout = Padded.of(source.layout.lengths_B, source_width)
-            decoder = _Incremental(self, Tokens(source.ids, layout), settings.beam_size, suppressed)
-            return Search(
+            decoder = _Incremental(transformer, Tokens(source.ids, layout), settings.beam_size, suppressed)
+            return search_kind(transformer, settings.beam_size)(
                 decoder.advance,
                 rows,
                 width,
@@ -109,10 +109,11 @@ class Autoregressive(System):
             )
 
         if self.recording and source.ids.is_cuda and rows * settings.beam_size <= MOST_ROWS:
-            shape = Shape(rows, source_width, self._longest_target(source_width, settings), settings)
-            if (found := self.recordings.find(shape, source, limits_B, start)) is not None:
+            width = self._longest_target(source_width, settings)
+            shape = Shape(rows, source_width, width, settings.beam_size, settings)
+            if (found := self.recordings.find(shape, self.transformer, source, limits_B, start)) is not None:
                 return found
-        return beam_search(start(source, limits_B, int(limits_B.max())))
+        return beam_search(start(self.transformer, source, limits_B, int(limits_B.max())))
 
     def _hypotheses(self, found: Beams, count: int) -> list[list[Hypothesis]]:
         """The best `count` of each sentence, or as many as there are."""
@@ -155,14 +156,14 @@ class _Incremental:
     side, and `slots_BKT` says in whose place each beam's own past lies, position by position.
     """
 
-    def __init__(self, system: Autoregressive, source: Tokens, beams: int, suppressed: Tensor) -> None:
-        self.transformer, self.beams, self.suppressed = system.transformer, beams, suppressed
+    def __init__(self, transformer: Transformer, source: Tokens, beams: int, suppressed: Tensor) -> None:
+        self.transformer, self.beams, self.suppressed = transformer, beams, suppressed
         assert isinstance(source.layout, Padded)
         self.source = source.layout
         self.memory = self.transformer.memory(self.transformer.encode(source.ids, source.layout))
         self.past = self.transformer.new_past(len(source.ids), beams, ROOM)
-        self.own_K = torch.arange(beams, device=system.device)
-        self.slots_BKT = torch.full((len(source.ids), beams, ROOM), -1, device=system.device)
+        self.own_K = torch.arange(beams, device=source.ids.device)
+        self.slots_BKT = torch.full((len(source.ids), beams, ROOM), -1, device=source.ids.device)
 
     def advance(self, last_R: Tensor, origin_R: Tensor | None, time: int) -> Tensor:
         if origin_R is not None:

@@ -1,79 +1,54 @@
 """A CMLM's whole translation as one recorded CUDA graph: encoder, length candidates and every pass in a single launch.
 
 A small batch costs a GPU far less to compute than to be told what to do. So everything happens at a fixed target width
-with the lengths as data, and nothing waits for the host in between. The result is that of the plain path within
-rounding. Shape letters: B sentences, L candidates, W positions, R = B * L drafts, V vocabulary.
+with the lengths as data, and nothing waits for the host in between. What is computed stands in `captured_plain` and,
+with fewer kernels for few rows, in `captured_fused`; the result is that of the plain path within rounding. Shape
+letters: B sentences, L candidates, W positions, R = B * L drafts.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from maskpredict.decoding.best_tokens import best_tokens
-from maskpredict.decoding.candidates import SHORTEST, Finished
+from maskpredict.decoding.candidates import Finished, likely_count
+from maskpredict.decoding.fixed_drafts import parts_of_results
+from maskpredict.decoding.fixed_drafts_check import comes_to_the_same
 from maskpredict.decoding.hypothesis import Request
-from maskpredict.decoding.mask_predict import mask_predict
 from maskpredict.decoding.settings import MaskPredictSettings
-from maskpredict.model.batch import Tokens, pad, round_up
-from maskpredict.model.layout import Padded
-from maskpredict.model.transformer import Memory
+from maskpredict.model.fused_transformer import FusedTransformer
+from maskpredict.model.fused_view import fused_view, give_up
+from maskpredict.systems import captured_fused
+from maskpredict.systems.captured_fused import FusedComputation
+from maskpredict.systems.captured_plain import PlainComputation
+from maskpredict.systems.captured_shape import Shape
 
 if TYPE_CHECKING:
     from maskpredict.systems.cmlm import CMLM
 
-MOST_POSITIONS = 8_192
-"""Target positions beyond which a batch is large enough to keep a GPU busy without a recording."""
 MOST_RECORDINGS = 64
 """Each takes some memory; beyond that the oldest goes."""
 WARM_UP = 2
 """Runs before recording, as PyTorch asks for."""
 
-
-@dataclass(frozen=True)
-class Shape:
-    """What a recording is made for."""
-
-    sentences: int
-    source_width: int
-    target_width: int
-    candidates: int
-    iterations: int
-    suppressed: tuple[int, ...]
-
-    @classmethod
-    def of(cls, requests: Sequence[Request], settings: MaskPredictSettings, max_positions: int) -> Shape | None:
-        """The shape for these requests, if a recording suits them: plain ones, and not too many."""
-        plain = settings.strategy == "mask_predict" and not (settings.trace or settings.stop_when_stable)
-        if not plain or settings.iterations == "N" or settings.threshold or settings.prune_candidates:
-            return None
-        if any(request.pins or request.template or request.length for request in requests):
-            return None
-        source_width = round_up(1 + max(len(request.source) for request in requests))
-        target_width = min(round_up(max(source_width + 16, source_width * 3 // 2)), max_positions // 8 * 8)
-        sentences = 1 << (len(requests) - 1).bit_length()
-        if sentences * settings.length_candidates * target_width > MOST_POSITIONS:
-            return None
-        return cls(
-            sentences,
-            source_width,
-            target_width,
-            settings.length_candidates,
-            settings.iterations,
-            settings.suppress_tokens,
-        )
+Computation = Callable[[Tensor, Tensor], Tensor]
+"""(ids [B, S], their lengths [B]) -> the results of `FixedDrafts`."""
 
 
 class Recordings:
     """The recordings of one model, made when they are first needed."""
 
-    def __init__(self, system: CMLM) -> None:
+    def __init__(self, system: CMLM, *, fusing: bool = True) -> None:
         self.system = system
+        self.fusing = fusing
+        """Whether fused kernels are used where they can be."""
+        self.fused: FusedTransformer | None = None
         self.made: dict[Shape, Recording] = {}
         self.in_use = threading.Lock()
         """Threads may share a model, but a recording has one place for its inputs."""
@@ -84,62 +59,93 @@ class Recordings:
         if shape is None:
             return None
         with self.in_use:
-            if shape not in self.made:
-                self.made[shape] = Recording(self.system, shape)
-                if len(self.made) > MOST_RECORDINGS:
-                    self.made.pop(next(iter(self.made)))
-            return self.made[shape].translate(requests)
+            if shape in self.made:
+                return self.made[shape].translate(requests, settings)
+            if len(self.made) >= MOST_RECORDINGS:
+                self.made.pop(next(iter(self.made)))
+            if (fused := self._fused(shape)) is not None:
+                try:
+                    return self._record(shape, fused, requests, settings)
+                except torch.OutOfMemoryError:
+                    raise
+                except Exception as error:  # a kernel that cannot be compiled for this shape; no other one is tried
+                    give_up(error)
+                    self.fusing = False
+            return self._record(shape, PlainComputation(self.system, shape), requests, settings)
+
+    def _record(
+        self, shape: Shape, computation: Computation, requests: Sequence[Request], settings: MaskPredictSettings
+    ) -> list[list[Finished]] | None:
+        recording = Recording(self.system, shape, computation)
+        found = recording.translate(requests, settings)
+        self.made[shape] = recording
+        return found
+
+    def _fused(self, shape: Shape) -> Computation | None:
+        if not (self.fusing and captured_fused.suits(shape)):
+            return None
+        if self.fused is None:
+            self.fused = self._proven()
+        if self.fused is None:
+            self.fusing = False
+            return None
+        from maskpredict.decoding import gpu_fixed_drafts
+
+        return FusedComputation(self.system, self.fused, gpu_fixed_drafts, shape)
+
+    def _proven(self) -> FusedTransformer | None:
+        """The model with fused kernels, if all of them do what they should."""
+        fused = fused_view(self.system.transformer)
+        if fused is None:
+            return None
+        from maskpredict.decoding import gpu_fixed_drafts
+
+        try:
+            if comes_to_the_same(gpu_fixed_drafts, self.system.device):
+                return fused
+            give_up("what they mask is something else.")
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:  # as in `fused_view`
+            give_up(error)
+        return None
 
 
 class Recording:
     """One recorded translation."""
 
-    def __init__(self, system: CMLM, shape: Shape) -> None:
-        self.system, self.shape = system, shape
-        self.ids_BS = torch.zeros((shape.sentences, shape.source_width), dtype=torch.long, device=system.device)
-        self.lengths_B = torch.full((shape.sentences,), 2, device=system.device)
-        self.suppressed = torch.tensor(shape.suppressed, dtype=torch.long, device=system.device)
+    def __init__(self, system: CMLM, shape: Shape, computation: Computation) -> None:
+        self.system, self.shape, self.computation = system, shape, computation
+        size = shape.sentences * (1 + shape.source_width)
+        self.inputs = torch.full((size,), 2, dtype=torch.long, device=system.device)
+        """The lengths of all sentences, then their ids: one tensor, so that it is sent at once."""
         self.graph: torch.cuda.CUDAGraph | None = None
-        self.found: tuple[Tensor, Tensor, Tensor] | None = None
+        self.results: Tensor | None = None
 
     @torch.inference_mode()
-    def translate(self, requests: Sequence[Request]) -> list[list[Finished]] | None:
+    def translate(self, requests: Sequence[Request], settings: MaskPredictSettings) -> list[list[Finished]] | None:
         """Each sentence's finished candidates; None when a target is longer than the recording allows for."""
-        source = self._fill_in(requests)
-        self.ids_BS.copy_(source.ids, non_blocking=True)
-        self.lengths_B.copy_(source.layout.lengths_B, non_blocking=True)
-        if self.ids_BS.is_cuda:
+        self.inputs.copy_(torch.tensor(self._filled_in(requests)))
+        if self.inputs.is_cuda:
             self._replay()
         else:
-            self.found = self._run()
-        assert self.found is not None
-        tokens_BLW, log_probs_BLW, lengths_BL = (part.tolist() for part in self.found)
-        if max(map(max, lengths_BL)) > self.shape.target_width:
+            self.results = self._run()
+        assert self.results is not None
+        shape = self.shape
+        parts = parts_of_results(self.results.cpu(), shape.rows, shape.target_width)
+        rows = [Row(*row) for row in zip(*(part.tolist() for part in parts), strict=True)]
+        if max(row.length for row in rows) > shape.target_width:
             return None
-        finished = [self._finished(*sentence) for sentence in zip(tokens_BLW, log_probs_BLW, lengths_BL, strict=True)]
-        return finished[: len(requests)]
+        starts = range(0, len(requests) * shape.candidates, shape.candidates)
+        return [_finished(rows[start : start + shape.candidates], settings) for start in starts]
 
-    def _fill_in(self, requests: Sequence[Request]) -> Tokens:
-        """The sources at the recording's shape; what is missing is filled with copies of the last."""
+    def _filled_in(self, requests: Sequence[Request]) -> list[int]:
+        """The inputs at the recording's shape; missing sentences are copies of the last."""
+        pad, width = self.system.special.pad, self.shape.source_width
         sources = [request.source for request in requests]
         sources += [sources[-1]] * (self.shape.sentences - len(sources))
-        return pad(sources, self.system.special.pad, torch.device("cpu"), slot=True)
-
-    def _finished(
-        self, tokens_LW: list[list[int]], log_probs_LW: list[list[float]], lengths_L: list[int]
-    ) -> list[Finished]:
-        first_of_length = {length: row for row, length in reversed(list(enumerate(lengths_L)))}
-        rows = sorted(first_of_length.values())
-        return [
-            Finished(
-                tokens_LW[row][: lengths_L[row]],
-                log_probs_LW[row][: lengths_L[row]],
-                sum(log_probs_LW[row][: lengths_L[row]]) / lengths_L[row],
-                self.shape.iterations,
-                [],
-            )
-            for row in rows
-        ]
+        rows = ((pad, *ids, *(pad,) * (width - 1 - len(ids))) for ids in sources)
+        return [*(1 + len(ids) for ids in sources), *chain(*rows)]
 
     def _replay(self) -> None:
         if self.graph is None:
@@ -149,40 +155,40 @@ class Recording:
                 for _ in range(WARM_UP):
                     self._run()
             torch.cuda.current_stream().wait_stream(stream)
-            self.graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
-                self.found = self._run()
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+                self.results = self._run()
+            self.graph = graph
         self.graph.replay()
 
-    def _run(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Tokens [B, L, W], log-probabilities [B, L, W] and target lengths [B, L]."""
-        shape, special, transformer = self.shape, self.system.special, self.system.transformer
-        layout = Padded.of(self.lengths_B, shape.source_width)
-        encoded, length_log_probs, source = self.system.encode_tokens(Tokens(self.ids_BS, layout))
-        assert isinstance(source, Padded)
-        order = length_log_probs.sort(dim=1, descending=True, stable=True).indices
-        lengths_BL = order[:, : shape.candidates].clamp(SHORTEST, self.system.config.max_positions - 1)
-
-        target = Padded.of(lengths_BL.flatten(), shape.target_width)
-        memory = [_repeated(own, shape.candidates) for own in transformer.memory(encoded)]
-        sources = source.repeat(shape.candidates)
-
-        def predict(inputs_RW: Tensor, masked_RW: Tensor) -> tuple[Tensor, Tensor]:
-            hidden = transformer.decode(inputs_RW, target, memory, sources, causal=False)
-            logits = transformer.output(hidden.flatten(0, 1)).index_fill_(1, self.suppressed, float("-inf"))
-            best = best_tokens(logits, 1)
-            return best.tokens_RC.view_as(inputs_RW), best.log_probs_RC.view_as(inputs_RW)
-
-        free_RW = target.valid
-        draft_RW = torch.full(free_RW.shape, special.pad, device=free_RW.device).masked_fill(free_RW, special.mask)
-        passes_R = torch.full_like(target.lengths_B, shape.iterations)
-        found = mask_predict(predict, draft_RW, free_RW, passes_R, special.mask, rounds=shape.iterations)
-        per_sentence = (shape.sentences, shape.candidates, shape.target_width)
-        return found.tokens_BT.view(per_sentence), found.log_probs_BT.view(per_sentence), lengths_BL
+    def _run(self) -> Tensor:
+        lengths_B, ids = self.inputs.split([self.shape.sentences, self.shape.sentences * self.shape.source_width])
+        return self.computation(ids.view(self.shape.sentences, -1), lengths_B)
 
 
-def _repeated(memory: Memory, times: int) -> Memory:
-    """Every sentence's memory once for each of its candidates."""
-    if times == 1:
-        return memory
-    return Memory(memory.keys.repeat_interleave(times, 0), memory.values.repeat_interleave(times, 0))
+@dataclass(frozen=True)
+class Row:
+    """A draft as it comes out of a recording, in the order of `parts_of_results`."""
+
+    tokens: list[int]
+    log_probs: list[float]
+    length_score: float
+    length: int
+    passes: int
+    pruned: int
+
+
+def _finished(rows: Sequence[Row], settings: MaskPredictSettings) -> list[Finished]:
+    """The drafts of one sentence that are to be looked at: one of each length, and no unlikely ones too many."""
+    own: list[Row] = []
+    for row in rows:
+        if all(row.length != other.length for other in own):
+            own.append(row)
+    likely = likely_count([row.length_score for row in own], settings.length_threshold)
+    finished = []
+    for number, row in enumerate(own[: max(likely, settings.num_hypotheses)]):
+        log_probs = row.log_probs[: row.length]
+        score = sum(log_probs) / row.length
+        set_aside = bool(row.pruned) or number >= likely
+        finished.append(Finished(row.tokens[: row.length], log_probs, score, row.passes, [], set_aside))
+    return finished

@@ -15,15 +15,19 @@ import torch
 from torch import Tensor
 
 from maskpredict.decoding.beam_search import LEAVE_EVERY, Beams, Search
+from maskpredict.decoding.beam_step_check import finds_the_same
 from maskpredict.model.batch import Tokens
+from maskpredict.model.fused_transformer import FusedTransformer
+from maskpredict.model.fused_view import fused_view, give_up
+from maskpredict.model.transformer import Transformer
 
 MOST_ROWS = 256
 """Beams beyond which a batch keeps a GPU busy without a recording."""
 MOST_RECORDINGS = 32
 """Each takes some memory; beyond that the oldest goes."""
 
-Start = Callable[[Tokens, Tensor, int], Search]
-"""(sources, longest length of each target, the longest of all) -> a search that has made no step yet."""
+Start = Callable[[Transformer, Tokens, Tensor, int], Search]
+"""(model, sources, longest length of each target, the longest of all) -> a search that has made no step yet."""
 
 
 @dataclass(frozen=True)
@@ -34,22 +38,34 @@ class Shape:
     source_width: int
     width: int
     """Longest target."""
+    beams: int
     settings: object
+
+
+def search_kind(transformer: Transformer, beams: int) -> type[Search]:
+    """The search for this model: with fused kernels, one whose own steps are few launches too."""
+    if not (isinstance(transformer, FusedTransformer) and transformer.output.weight.is_cuda):
+        return Search
+    from maskpredict.decoding.gpu_beam_step import MOST_BEAMS, GpuSearch
+
+    return GpuSearch if beams <= MOST_BEAMS else Search
 
 
 class SearchRecordings:
     """The recordings of one model, made when a shape is needed for the second time."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, fusing: bool = True) -> None:
+        self.fusing = fusing
+        """Whether fused kernels are used where they can be."""
+        self.fused: FusedTransformer | None = None
         self.made: dict[Shape, Recording | None] = {}
         self.in_use = threading.Lock()
         """Threads may share a model, but a recording has one place for its state."""
 
-    def find(self, shape: Shape, source: Tokens, limits_B: Tensor, start: Start) -> Beams | None:
+    def find(self, shape: Shape, plain: Transformer, source: Tokens, limits_B: Tensor, start: Start) -> Beams | None:
         """The finished hypotheses; None when the plain path has to do it.
 
-        The first time it always has: it makes all the one-time allocations and compilations that a recording must not
-        contain.
+        The first time it always has: most shapes are not needed again.
         """
         if shape not in self.made:
             self.made[shape] = None
@@ -57,17 +73,33 @@ class SearchRecordings:
                 self.made.pop(next(iter(self.made)))
             return None
         with self.in_use:
-            recording = self.made[shape] or Recording(shape, source, limits_B, start)
+            recording = self.made[shape] or self._record(shape, plain, source, limits_B, start)
             self.made[shape] = recording
             return recording.find(source, limits_B)
+
+    def _record(self, shape: Shape, plain: Transformer, source: Tokens, limits_B: Tensor, start: Start) -> Recording:
+        if self.fusing and self.fused is None:
+            self.fused = fused_view(plain)
+        if self.fusing and self.fused is not None:
+            try:
+                if not finds_the_same(search_kind(self.fused, shape.beams), shape.beams, limits_B.device):
+                    raise RuntimeError("their beam search finds something else.")
+                return Recording(shape, self.fused, source, limits_B, start)
+            except torch.OutOfMemoryError:
+                raise
+            except Exception as error:  # a kernel that cannot be compiled for this shape; no other one is tried
+                give_up(error)
+        self.fusing = False
+        return Recording(shape, plain, source, limits_B, start)
 
 
 class Recording:
     """One recorded search."""
 
-    def __init__(self, shape: Shape, source: Tokens, limits_B: Tensor, start: Start) -> None:
-        self.shape, self.start = shape, start
+    def __init__(self, shape: Shape, model: Transformer, source: Tokens, limits_B: Tensor, start: Start) -> None:
+        self.shape, self.model, self.start = shape, model, start
         self.source, self.limits_B = source, limits_B.clone()
+        self._warm_up()
         self.pool = torch.cuda.graph_pool_handle()
         self.search: Search | None = None
         self.graphs: list[torch.cuda.CUDAGraph] = []
@@ -91,11 +123,21 @@ class Recording:
         torch.cuda.current_stream().synchronize()  # before anybody replays it again
         return copy
 
+    def _warm_up(self) -> None:
+        """Search once without recording: one-time allocations and compilations must not be recorded."""
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            search = self.start(self.model, self.source, self.limits_B, self.shape.width)
+            for time in range(self.shape.width):
+                search.step(time)
+        torch.cuda.current_stream().wait_stream(stream)
+
     def _record(self, steps: Sequence[int]) -> None:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
             if self.search is None:
-                self.search = self.start(self.source, self.limits_B, self.shape.width)
+                self.search = self.start(self.model, self.source, self.limits_B, self.shape.width)
             for time in steps:
                 self.search.step(time)
         self.graphs.append(graph)

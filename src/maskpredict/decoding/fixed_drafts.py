@@ -1,0 +1,152 @@
+"""Mask-predict on drafts of fixed width that are changed in place, as a recorded graph needs it: plain PyTorch.
+
+What `mask_predict` does step by step in terms of any model, cut into the pieces between two decoder passes. Most
+functions here are one launch each in `gpu_fixed_drafts.py`, and mean the same there. Shape letters: B sentences,
+L candidates, R = B * L drafts (a sentence's side by side), W positions, C length classes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from maskpredict.decoding.mask_predict import Step, least_confident
+from maskpredict.model.fused_ops import BlockBests
+
+
+@dataclass(frozen=True)
+class FixedDrafts:
+    """Drafts and how far they are."""
+
+    results: Tensor
+    """All that is of interest at the end, so that it can be fetched at once; int32. The next six lie in it."""
+    tokens_RW: Tensor
+    log_probs_RW: Tensor
+    """Of each token when it was last predicted, float32."""
+    length_scores_R: Tensor
+    """How likely its length is: a log-probability, but for a term that all drafts of a sentence share; float32."""
+    lengths_R: Tensor
+    used_R: Tensor
+    """How many passes the draft took part in."""
+    pruned_R: Tensor
+    """1 where it was given up after its first pass."""
+    inputs_RW: Tensor
+    """What the next pass sees, int32."""
+    masked_RW: Tensor
+    """1 at the positions that it predicts, int32."""
+    passes_R: Tensor
+    """How many passes the draft may take part in, int32."""
+
+    @classmethod
+    def empty(cls, rows: int, width: int, device: torch.device) -> FixedDrafts:
+        """Room for so many drafts."""
+        results = torch.zeros(rows * (2 * width + 4), dtype=torch.int32, device=device)
+        inputs_RW, masked_RW = torch.zeros((2, rows, width), dtype=torch.int32, device=device)
+        passes_R = torch.zeros(rows, dtype=torch.int32, device=device)
+        tokens_RW, log_probs_RW, length_scores_R, lengths_R, used_R, pruned_R = parts_of_results(results, rows, width)
+        return cls(
+            results,
+            tokens_RW,
+            log_probs_RW,
+            length_scores_R,
+            lengths_R,
+            used_R,
+            pruned_R,
+            inputs_RW,
+            masked_RW,
+            passes_R,
+        )
+
+
+def parts_of_results(results: Tensor, rows: int, width: int) -> list[Tensor]:
+    """Tokens and log-probabilities [R, W]; length scores, lengths, used passes and whether it was pruned [R]."""
+    tokens, log_probs, length_scores, *of_rows = results.split([rows * width, rows * width, rows, rows, rows, rows])
+    log_probs_RW = log_probs.view(torch.float32).view(rows, width)
+    return [tokens.view(rows, width), log_probs_RW, length_scores.view(torch.float32), *of_rows]
+
+
+class DraftOps(Protocol):
+    """This module, or the one with the kernels."""
+
+    def begin(
+        self, drafts: FixedDrafts, scores_BC: Tensor, passes: int, shortest: int, longest: int, pad: int, mask: int
+    ) -> None: ...
+
+    def take_predictions(self, drafts: FixedDrafts, bests: BlockBests) -> None: ...
+
+    def mask_again(self, drafts: FixedDrafts, t: int, mask: int, threshold: float | None) -> None: ...
+
+    def take_and_mask_again(
+        self, drafts: FixedDrafts, bests: BlockBests, t: int, mask: int, threshold: float | None
+    ) -> None: ...
+
+
+def begin(
+    drafts: FixedDrafts, scores_BC: Tensor, passes: int, shortest: int, longest: int, pad: int, mask: int
+) -> None:
+    """Make each sentence's drafts fully masked targets of its likeliest lengths, for `passes` passes each."""
+    order_BC = scores_BC.float().sort(dim=1, descending=True, stable=True).indices
+    candidates = len(drafts.lengths_R) // len(scores_BC)
+    lengths_BL = order_BC[:, :candidates].clamp(shortest, longest)
+    drafts.lengths_R.copy_(lengths_BL.flatten())
+    drafts.length_scores_R.copy_(scores_BC.gather(1, lengths_BL).flatten())
+    drafts.masked_RW.copy_(_free(drafts))
+    drafts.tokens_RW.fill_(pad).masked_fill_(drafts.masked_RW.bool(), mask)
+    drafts.inputs_RW.copy_(drafts.tokens_RW)
+    drafts.log_probs_RW.zero_()
+    drafts.used_R.zero_()
+    drafts.pruned_R.zero_()
+    drafts.passes_R.fill_(passes)
+
+
+def take_predictions(drafts: FixedDrafts, bests: BlockBests) -> None:
+    """Put the likeliest tokens at the masked positions."""
+    highest_GN = bests.highest_GN
+    best_N, block_N = highest_GN.max(0)
+    total_N = (bests.total_GN * (highest_GN - best_N).exp()).sum(0)
+    token_N = bests.token_GN.gather(0, block_N[None])[0]
+    masked_RW = drafts.masked_RW.bool()
+    drafts.tokens_RW.copy_(torch.where(masked_RW, token_N.view(masked_RW.shape), drafts.tokens_RW))
+    drafts.log_probs_RW.copy_(torch.where(masked_RW, -total_N.log().view(masked_RW.shape), drafts.log_probs_RW))
+    drafts.used_R.add_(masked_RW.any(1))
+
+
+def mask_again(drafts: FixedDrafts, t: int, mask: int, threshold: float | None) -> None:
+    """Choose the positions of pass `t` > 0 as `least_confident` does, less those that are sure enough."""
+    step = Step(t, drafts.passes_R, drafts.log_probs_RW, drafts.masked_RW.bool(), _free(drafts))
+    masked_RW = least_confident(step) & (t < drafts.passes_R)[:, None]
+    if threshold is not None:
+        masked_RW = masked_RW & (drafts.log_probs_RW < math.log(threshold))
+    drafts.masked_RW.copy_(masked_RW)
+    drafts.inputs_RW.copy_(drafts.tokens_RW.masked_fill(masked_RW, mask))
+
+
+def take_and_mask_again(drafts: FixedDrafts, bests: BlockBests, t: int, mask: int, threshold: float | None) -> None:
+    """Between pass `t` - 1 and pass `t`: the two functions above at once."""
+    take_predictions(drafts, bests)
+    mask_again(drafts, t, mask, threshold)
+
+
+def prune(drafts: FixedDrafts, sentences: int, kept: int) -> None:
+    """After the first pass, let only the `kept` most confident drafts of each sentence go on.
+
+    Drafts of a length that the sentence has already are not counted: the caller drops them.
+    """
+    lengths_BL = drafts.lengths_R.view(sentences, -1)
+    sums_R = torch.where(_free(drafts), drafts.log_probs_RW, 0.0).double().sum(1)
+    scores_BL = (sums_R / drafts.lengths_R).view(sentences, -1)
+    earlier_LL = torch.ones(scores_BL.shape[1], scores_BL.shape[1], device=scores_BL.device).tril(-1).bool()
+    again_BL = ((lengths_BL[:, :, None] == lengths_BL[:, None, :]) & earlier_LL).any(2)
+    order_BL = scores_BL.masked_fill(again_BL, -math.inf).sort(dim=1, descending=True, stable=True).indices
+    rank_BL = order_BL.argsort(dim=1)
+    drafts.pruned_R.copy_((rank_BL >= kept).flatten())
+    drafts.passes_R.masked_fill_(drafts.pruned_R.bool(), 1)
+
+
+def _free(drafts: FixedDrafts) -> Tensor:
+    width = drafts.tokens_RW.shape[1]
+    return torch.arange(width, device=drafts.lengths_R.device) < drafts.lengths_R[:, None]

@@ -1,0 +1,90 @@
+"""What a recording of a CMLM computes, in the operations of the plain path: for any model.
+
+Shape letters: B sentences, L candidates, W positions, R = B * L drafts, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from maskpredict.decoding.best_tokens import best_tokens
+from maskpredict.decoding.candidates import SHORTEST
+from maskpredict.decoding.fixed_drafts import FixedDrafts, prune
+from maskpredict.decoding.mask_predict import Decoded, mask_predict
+from maskpredict.model.batch import Tokens
+from maskpredict.model.layout import Padded
+from maskpredict.model.transformer import Memory
+from maskpredict.systems.captured_shape import Shape
+
+if TYPE_CHECKING:
+    from maskpredict.systems.cmlm import CMLM
+
+
+class PlainComputation:
+    """Encoder, length candidates and every pass."""
+
+    def __init__(self, system: CMLM, shape: Shape) -> None:
+        self.system, self.shape = system, shape
+        self.suppressed = torch.tensor(shape.suppressed, dtype=torch.long, device=system.device)
+        self.drafts = FixedDrafts.empty(shape.rows, shape.target_width, system.device)
+
+    def __call__(self, ids_BS: Tensor, lengths_B: Tensor) -> Tensor:
+        """The results of `FixedDrafts`."""
+        shape, special, transformer = self.shape, self.system.special, self.system.transformer
+        layout = Padded.of(lengths_B, shape.source_width)
+        encoded, length_log_probs, source = self.system.encode_tokens(Tokens(ids_BS, layout))
+        assert isinstance(source, Padded)
+        order = length_log_probs.sort(dim=1, descending=True, stable=True).indices
+        lengths_BL = order[:, : shape.candidates].clamp(SHORTEST, self.system.config.max_positions - 1)
+
+        target = Padded.of(lengths_BL.flatten(), shape.target_width)
+        memory = [_repeated(own, shape.candidates) for own in transformer.memory(encoded)]
+        sources = source.repeat(shape.candidates)
+
+        def predict(inputs_RW: Tensor, masked_RW: Tensor) -> tuple[Tensor, Tensor]:
+            hidden = transformer.decode(inputs_RW, target, memory, sources, causal=False)
+            logits = transformer.output(hidden.flatten(0, 1)).index_fill_(1, self.suppressed, float("-inf"))
+            best = best_tokens(logits, 1)
+            return best.tokens_RC.view_as(inputs_RW), best.log_probs_RC.view_as(inputs_RW)
+
+        def decoded(passes_R: Tensor, rounds: int, first_pass: Decoded | None = None) -> Decoded:
+            found = mask_predict(
+                predict,
+                draft_RW,
+                free_RW,
+                passes_R,
+                special.mask,
+                threshold=shape.threshold,
+                first_pass=first_pass,
+                rounds=rounds,
+            )
+            self._keep(found)
+            return found
+
+        free_RW = target.valid
+        draft_RW = torch.full(free_RW.shape, special.pad, device=free_RW.device).masked_fill(free_RW, special.mask)
+        self.drafts.lengths_R.copy_(target.lengths_B)
+        self.drafts.length_scores_R.copy_(length_log_probs.gather(1, lengths_BL).flatten())
+        self.drafts.pruned_R.zero_()
+        self.drafts.passes_R.fill_(shape.iterations)
+        first_pass = None
+        if shape.kept is not None:
+            first_pass = decoded(torch.ones_like(target.lengths_B), 1)
+            prune(self.drafts, shape.sentences, shape.kept)
+        decoded(self.drafts.passes_R, shape.iterations, first_pass)
+        return self.drafts.results
+
+    def _keep(self, found: Decoded) -> None:
+        self.drafts.tokens_RW.copy_(found.tokens_BT)
+        self.drafts.log_probs_RW.copy_(found.log_probs_BT)
+        self.drafts.used_R.copy_(found.passes_B)
+
+
+def _repeated(memory: Memory, times: int) -> Memory:
+    """Every sentence's memory once for each of its candidates."""
+    if times == 1:
+        return memory
+    return Memory(memory.keys.repeat_interleave(times, 0), memory.values.repeat_interleave(times, 0))

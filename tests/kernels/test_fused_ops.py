@@ -1,0 +1,150 @@
+"""Each kernel against the plain function of the same name."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from maskpredict.decoding.best_tokens import best_tokens
+from maskpredict.model import fused_ops
+from maskpredict.model.fused_ops import Activation, Ops
+
+HALF = torch.float16
+"""Triton's interpreter cannot multiply in bfloat16."""
+
+
+def numbers(*shape: int, device: torch.device, seed: int = 1) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(device, HALF)
+
+
+def layer_norm(width: int, device: torch.device) -> nn.LayerNorm:
+    norm = nn.LayerNorm(width, eps=1e-12).to(device, HALF)
+    for seed, parameter in enumerate(norm.parameters()):
+        parameter.data = numbers(width, device=device, seed=seed)
+    return norm
+
+
+def linear_layer(inputs: int, outputs: int, device: torch.device) -> nn.Linear:
+    layer = nn.Linear(inputs, outputs).to(device, HALF)
+    layer.weight.data = numbers(outputs, inputs, device=device, seed=5) / inputs**0.5
+    layer.bias.data = numbers(outputs, device=device, seed=6)
+    return layer
+
+
+def assert_near(got: Tensor, wanted: Tensor) -> None:
+    torch.testing.assert_close(got, wanted, rtol=4e-3, atol=4e-3)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("rows", [1, 8, 16, 40, 70])
+@pytest.mark.parametrize(("inputs", "outputs"), [(32, 96), (64, 37), (96, 96), (128, 384)])
+def test_norm_and_linear_layer(gpu_ops: Ops, kernel_device: torch.device, rows: int, inputs: int, outputs: int) -> None:
+    x, norm = numbers(rows, inputs, device=kernel_device), layer_norm(inputs, kernel_device)
+    layer = linear_layer(inputs, outputs, kernel_device)
+    wanted = fused_ops.linear(x, layer.weight, layer.bias, norm=norm)
+    assert_near(gpu_ops.linear(x, layer.weight, layer.bias, norm=norm), wanted)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("activation", [None, "gelu", "relu"])
+@pytest.mark.parametrize("normed", [False, True])
+@pytest.mark.parametrize("added", [False, True])
+@pytest.mark.parametrize("biased", [False, True])
+def test_what_may_stand_around_a_linear_layer(
+    gpu_ops: Ops, kernel_device: torch.device, activation: Activation | None, normed: bool, added: bool, biased: bool
+) -> None:
+    x, layer = numbers(20, 64, device=kernel_device), linear_layer(64, 48, kernel_device)
+    norm = layer_norm(64, kernel_device) if normed else None
+    residual = numbers(20, 48, device=kernel_device, seed=9) if added else None
+    got, wanted = (
+        ops.linear(
+            x, layer.weight, layer.bias if biased else None, norm=norm, activation=activation, residual_NM=residual
+        )
+        for ops in (gpu_ops, fused_ops)
+    )
+    assert_near(got, wanted)
+
+
+@torch.inference_mode()
+def test_rows_of_a_linear_layer_may_lie_apart(gpu_ops: Ops, kernel_device: torch.device) -> None:
+    x, layer = numbers(6, 7, 64, device=kernel_device)[:, 0], linear_layer(64, 32, kernel_device)
+    assert_near(gpu_ops.linear(x, layer.weight, layer.bias), fused_ops.linear(x, layer.weight, layer.bias))
+
+
+@torch.inference_mode()
+def test_a_row_is_the_same_in_any_company(gpu_ops: Ops, kernel_device: torch.device) -> None:
+    x, norm = numbers(100, 128, device=kernel_device), layer_norm(128, kernel_device)
+    layer = linear_layer(128, 384, kernel_device)
+    together = gpu_ops.linear(x, layer.weight, layer.bias, norm=norm, activation="gelu")
+    for rows in (slice(3, 4), slice(3, 43)):
+        own = gpu_ops.linear(x[rows], layer.weight, layer.bias, norm=norm, activation="gelu")
+        assert torch.equal(own, together[rows])
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(("sentences", "beams"), [(8, 1), (3, 5), (16, 5)])
+@pytest.mark.parametrize("width", [32, 96])
+def test_keys_and_values_go_where_they_belong(
+    gpu_ops: Ops, kernel_device: torch.device, sentences: int, beams: int, width: int
+) -> None:
+    x, norm = numbers(sentences * beams, width, device=kernel_device), layer_norm(width, kernel_device)
+    layer = linear_layer(width, 3 * width, kernel_device)
+    made = []
+    for ops in (gpu_ops, fused_ops):
+        keys, values = torch.zeros(2, sentences, 4, beams, 2, width // 2, dtype=HALF, device=kernel_device)
+        queries = ops.linear_into(x, layer, norm, keys[:, 2], values[:, 2])
+        made.append((queries, keys, values))
+    for got, wanted in zip(*made, strict=True):
+        assert_near(got, wanted)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("first", [0, 1, 3])
+@pytest.mark.parametrize("slot", [False, True])
+@pytest.mark.parametrize("kind", [torch.int32, torch.int64])
+def test_embeddings(gpu_ops: Ops, kernel_device: torch.device, first: int, slot: bool, kind: torch.dtype) -> None:
+    tokens, positions = numbers(11, 96, device=kernel_device), numbers(16, 96, device=kernel_device, seed=2)
+    ids = (torch.arange(2 * 13, device=kernel_device, dtype=kind) % 11).view(2, 13)[:, :9]
+    vector = numbers(96, device=kernel_device, seed=3) if slot else None
+    got, wanted = (ops.embed(ids, tokens, positions, 2.5, first, vector) for ops in (gpu_ops, fused_ops))
+    assert_near(got, wanted)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(("sentences", "drafts", "queries", "keys"), [(1, 1, 48, 48), (2, 3, 5, 33), (3, 1, 17, 8)])
+def test_attention_to_the_first_keys(
+    gpu_ops: Ops, kernel_device: torch.device, sentences: int, drafts: int, queries: int, keys: int
+) -> None:
+    q = numbers(sentences * drafts, queries, 3, 2, 16, device=kernel_device)[:, :, 1]
+    kv = numbers(sentences, keys + 1, 2, 2, 16, device=kernel_device, seed=2)[:, 1:]
+    for lengths in (torch.arange(sentences) + 2, torch.full((sentences,), keys)):
+        for kind in (torch.int32, torch.int64):
+            given = (q, kv[:, :, 0], kv[:, :, 1], lengths.to(kernel_device, kind))
+            assert_near(gpu_ops.attend(*given), fused_ops.attend(*given))
+
+
+@torch.inference_mode()
+def test_attention_to_the_keys_that_are_seen(gpu_ops: Ops, kernel_device: torch.device) -> None:
+    q, k, v = (numbers(3, n, 2, 16, device=kernel_device, seed=n) for n in (5, 40, 40))
+    seen = torch.rand(3, 5, 40, generator=torch.Generator().manual_seed(1)).to(kernel_device) < 0.3
+    seen[:, :, 0] = True
+    assert_near(gpu_ops.attend_seen(q, k, v, seen), fused_ops.attend_seen(q, k, v, seen))
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("rows", [1, 16, 40])
+@pytest.mark.parametrize("vocabulary", [20, 128, 300])
+def test_the_best_of_each_block(gpu_ops: Ops, kernel_device: torch.device, rows: int, vocabulary: int) -> None:
+    x, norm = numbers(rows, 96, device=kernel_device), layer_norm(96, kernel_device)
+    weight = numbers(vocabulary, 96, device=kernel_device, seed=4) / 4
+    penalty = torch.zeros(vocabulary, device=kernel_device)
+    penalty[[0, 7]] = -torch.inf
+    penalty[128:256] = -torch.inf  # a block without any possible token
+    got, wanted = (ops.block_bests(x, norm, weight, penalty) for ops in (gpu_ops, fused_ops))
+    assert_near(got.highest_GN, wanted.highest_GN)
+    assert_near(got.total_GN, wanted.total_GN)
+    assert torch.equal(got.token_GN[got.highest_GN > -torch.inf], wanted.token_GN[wanted.highest_GN > -torch.inf])
+    best = best_tokens(nn.functional.linear(norm(x), weight).float() + penalty, 1)
+    own = got.token_GN.gather(0, got.highest_GN.argmax(0, keepdim=True))[0]
+    assert torch.equal(own.long(), best.tokens_RC[:, 0])

@@ -1,0 +1,89 @@
+"""Whole translations by kernels against the plain path."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+import torch
+
+from maskpredict.decoding.candidates import ranked
+from maskpredict.decoding.fixed_drafts import DraftOps
+from maskpredict.decoding.hypothesis import Request
+from maskpredict.decoding.settings import MaskPredictSettings
+from maskpredict.model.config import ModelConfig
+from maskpredict.model.fused_ops import Ops
+from maskpredict.model.fused_transformer import FusedTransformer
+from maskpredict.model.fused_view import proven
+from maskpredict.systems import Vocabulary, find_system
+from maskpredict.systems.autoregressive import Autoregressive, BeamSettings
+from maskpredict.systems.captured_cmlm import Recording
+from maskpredict.systems.captured_fused import FusedComputation
+from maskpredict.systems.captured_shape import Shape
+from maskpredict.systems.cmlm import CMLM
+from maskpredict.tokenizer import SpecialIds
+
+CONFIG: dict[str, Any] = {"width": 32, "hidden": 64, "heads": 2, "encoder_layers": 1, "decoder_layers": 2}
+SUPPRESSED = (0, 1, 4)
+
+
+def small(name: str, device: torch.device) -> Any:
+    """A system in float32, whose rounding does not hide or make any difference."""
+    torch.manual_seed(1)
+    config = ModelConfig(**CONFIG, dropout=0.0, norm="pre", max_positions=32)
+    system = find_system(name)(config, Vocabulary(150, 150, SpecialIds()))
+    for parameter in system.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    system.recording = False
+    return system.eval().to(device)
+
+
+def requests(count: int) -> list[Request]:
+    chance = random.Random(3)
+    return [Request((*(chance.randrange(5, 150) for _ in range(chance.randint(2, 6))), 2)) for _ in range(count)]
+
+
+@torch.inference_mode()
+def test_the_kernels_prove_themselves(gpu_ops: Ops, kernel_device: torch.device) -> None:
+    assert isinstance(proven(small("cmlm", kernel_device).half().transformer, gpu_ops), FusedTransformer)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(
+    "settings",
+    [
+        MaskPredictSettings(3, 1, suppress_tokens=SUPPRESSED),
+        MaskPredictSettings(3, 3, threshold=0.5, prune_candidates=2, suppress_tokens=SUPPRESSED),
+        MaskPredictSettings(1, 3, length_threshold=0.5, suppress_tokens=SUPPRESSED),
+    ],
+    ids=str,
+)
+def test_mask_predict(
+    gpu_ops: Ops, gpu_draft_ops: DraftOps, kernel_device: torch.device, settings: MaskPredictSettings
+) -> None:
+    system = small("cmlm", kernel_device)
+    assert isinstance(system, CMLM)
+    group = requests(2)
+    shape = Shape.of(group, settings, 32)
+    assert shape is not None
+    computation = FusedComputation(system, FusedTransformer(system.transformer, gpu_ops), gpu_draft_ops, shape)
+    found = Recording(system, shape, computation).translate(group, settings)
+    assert found is not None
+    for own, plain in zip(found, system.translate(group, settings), strict=True):
+        best = ranked(own, settings)[0]
+        assert best.ids == plain[0].ids
+        assert best.passes == plain[0].passes
+        assert best.score == pytest.approx(plain[0].score, abs=1e-3)
+
+
+@torch.inference_mode()
+def test_beam_search(gpu_ops: Ops, kernel_device: torch.device) -> None:
+    system = small("autoregressive", kernel_device)
+    assert isinstance(system, Autoregressive)
+    settings = BeamSettings(2, max_length_ratio=0.01, suppress_tokens=SUPPRESSED)
+    plain = system.translate(requests(2), settings)
+    system.transformer = FusedTransformer(system.transformer, gpu_ops)
+    for (one,), (other,) in zip(system.translate(requests(2), settings), plain, strict=True):
+        assert one.ids == other.ids
+        assert one.score == pytest.approx(other.score, abs=1e-3)
