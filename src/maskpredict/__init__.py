@@ -18,8 +18,8 @@ __version__ = "0.1.0"
 
 if "OMP_WAIT_POLICY" not in os.environ:
     # Threads that wait for each other spin for milliseconds unless told otherwise, before PyTorch is imported. A single
-    # other program on the machine then makes a translation a hundred times slower.
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    # other program on the machine then makes a translation a hundred times slower. docs/speed.md says what this costs.
+    os.environ.setdefault("GOMP_SPINCOUNT", "5000")
 
 _HOME_OF = {
     "Translation": "maskpredict.runtime.translator",

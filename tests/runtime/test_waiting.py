@@ -11,7 +11,7 @@ import pytest
 
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [({}, "1000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "active"}, "None")],
+    [({}, "5000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "active"}, "None")],
 )
 def test_openmp_is_told_before_pytorch_is_loaded_unless_the_user_has_told_it(
     given: dict[str, str], expected: str
