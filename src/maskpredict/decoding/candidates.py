@@ -27,6 +27,17 @@ def candidate_lengths(log_probs_BL: Tensor, count: int, longest: int) -> list[li
     return [list(dict.fromkeys(row)) for row in moved]
 
 
+def likely_lengths(log_probs_BL: Tensor, lengths: list[list[int]], threshold: float | None) -> list[list[int]]:
+    """Those of each sentence's candidates that are likely enough."""
+    if threshold is None:
+        return lengths
+    at_hand_BL = log_probs_BL.cpu()  # one look at a GPU, not one for each sentence
+    return [
+        own[: likely_count(log_probs_L[own].tolist(), threshold)]
+        for own, log_probs_L in zip(lengths, at_hand_BL, strict=True)
+    ]
+
+
 def likely_count(log_probs_C: Sequence[float], threshold: float | None) -> int:
     """How many of the candidates, likeliest first, are at least `threshold` times as likely as the first.
 

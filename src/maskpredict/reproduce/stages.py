@@ -104,15 +104,18 @@ def _evaluate_values(recipe: Recipe) -> dict[str, Any]:
     return values if recipe.evaluate.normalize else _without(values, "normalize")
 
 
+def _main_runs(job: Job) -> dict[str, Path]:
+    """Run folders on the way to the model that is shipped, that one last."""
+    return {role: job.work / role for role in job.recipe.trained if role not in job.recipe.variants}
+
+
 def _evaluate(job: Job) -> bool:
-    models = {role: job.work / role for role in job.recipe.trained if role not in job.recipe.variants}
     data, results = job.work / "data", job.work / "results"
-    return evaluate(job.recipe.evaluate, models, data, results, lambda: job.deadline.over, quiet=job.quiet)
+    return evaluate(job.recipe.evaluate, _main_runs(job), data, results, lambda: job.deadline.over, quiet=job.quiet)
 
 
 def _ship(job: Job) -> bool:
-    runs = {role: job.work / role for role in job.recipe.trained if role not in job.recipe.variants}
-    ship(job.recipe.ship, runs, job.work / "results", job.work / "model")
+    ship(job.recipe.ship, _main_runs(job), job.work / "results", job.work / "model")
     return True
 
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from maskpredict.decoding.candidates import Finished, candidate_lengths, likely_count, ranked
+from maskpredict.decoding.candidates import Finished, candidate_lengths, likely_lengths, ranked
 from maskpredict.decoding.drafts import pinned_draft, place_phrases, shortest_with, template_drafts
 from maskpredict.decoding.finish import Finisher
 from maskpredict.decoding.hypothesis import Hypothesis, Request
@@ -89,10 +89,7 @@ class CMLM(System):
         longest = self.config.max_positions - 1
         log_probs_BL = finisher.encoded.length_log_probs_BL
         lengths = candidate_lengths(log_probs_BL, settings.length_candidates, longest)
-        likely = [
-            own[: likely_count(log_probs_L[own].tolist(), settings.length_threshold)]
-            for own, log_probs_L in zip(lengths, log_probs_BL, strict=True)
-        ]
+        likely = likely_lengths(log_probs_BL, lengths, settings.length_threshold)
         # Unlikely lengths are tried only where as many translations are asked for.
         tried = [own[: max(len(first), settings.num_hypotheses)] for own, first in zip(lengths, likely, strict=True)]
         drafts = [self._drafts(finisher, n, request, tried[n]) for n, request in enumerate(requests)]
