@@ -96,7 +96,7 @@ class _Problem(Exception):
 
 def _build(cls: type[Any], mapping: Mapping[str, Any], key: str, base: Any) -> Any:
     """An instance of `cls`; what `mapping` leaves out comes from `base`, if any, or the class's defaults."""
-    hints = get_type_hints(cls)
+    hints = _hints(cls)
     fields = _knobs(cls)
     for name in mapping:
         if name not in fields:
@@ -112,6 +112,12 @@ def _build(cls: type[Any], mapping: Mapping[str, Any], key: str, base: Any) -> A
         else:
             values[name] = default
     return cls(**values)
+
+
+@functools.cache
+def _hints(cls: type[Any]) -> dict[str, Any]:
+    """Python works them out anew each time, which every call of a Translator would pay for."""
+    return get_type_hints(cls)
 
 
 def _convert(kind: Any, value: Any, key: str, default: Any = None) -> Any:

@@ -149,3 +149,15 @@ def test_a_plan_is_in_full_size() -> None:
     (teacher, *_) = dry_run(load_recipe(RECIPES / "toy.yaml"))
     assert teacher == PlannedModel("teacher", "autoregressive", teacher.parameters, 150, None, 256, 256, "raw")
     assert 500_000 < teacher.parameters < 1_000_000
+
+
+def test_a_plan_of_a_shipped_recipe_has_every_model_and_its_text() -> None:
+    plans = dry_run(load_recipe(RECIPES / "de-en.yaml"))
+    assert [(plan.name, plan.data) for plan in plans] == [
+        ("teacher", "raw"),
+        ("student", "distilled"),
+        ("final", "enlarged"),
+        ("small", "distilled"),
+        ("raw", "raw"),
+        ("ar_distilled", "distilled"),
+    ]

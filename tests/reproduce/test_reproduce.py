@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from safetensors.torch import load_file
 from typer.testing import Result
 
 from maskpredict import Translator
+from maskpredict.corpus.dataset import Dataset, Languages
 from maskpredict.corpus.toy import write_toy_corpus
 from maskpredict.model.folder import ModelFolder
 from maskpredict.reproduce.evaluation import evaluate, read_scores
@@ -203,6 +205,30 @@ def test_the_student_can_be_trained_on_as_the_model_that_is_shipped(small: Run, 
     assert scored == sorted(scored, key=["teacher", "student", "final"].index)
     assert scored.count("final") == scored.count("student") > 0
     assert "| final |" in (work / "model" / "README.md").read_text()
+
+
+def test_targets_translated_back_are_more_sources_for_the_final_training(small: Run, work: Path) -> None:
+    teacher = ModelFolder.read(work / "teacher" / "model")
+    languages = Languages(teacher.languages.target, teacher.languages.source)
+    replace(teacher, languages=languages).write(Path("reverse"))
+    changes = ["final={steps: 3}", "enlarge={model: reverse, corpora: [train], n: 2}", "distill.beam_size=2"]
+    assert small("--work", "work", *changes, "--redo").exit_code == 0
+    distilled, enlarged = Dataset(work / "distilled"), Dataset(work / "enlarged")
+    assert enlarged.check() == []
+    train, before = enlarged.split("train"), distilled.split("train")
+    (old, new) = train.corpora
+    assert (old.name, new.name, old.pairs) == ("train", "train-back", len(before))
+    # Each target is said in two ways, but for those of which the reverse model had nothing to say.
+    assert 120 < new.pairs <= 2 * 120
+    assert [train.source[pair].tolist() for pair in range(old.pairs)] == [own.tolist() for own in before.source]
+    assert "data: work/enlarged" in (work / "final" / "config.yaml").read_text()
+    assert not (work / "enlarging").exists()
+
+
+def test_more_sources_are_for_the_final_training_alone(small: Run) -> None:
+    result = small("enlarge={model: reverse, corpora: [train]}")
+    assert result.exit_code == 2
+    assert "section enlarge of the recipe: its text is for section final, which is not there." in result.stderr
 
 
 def test_one_stage_alone_needs_its_inputs_and_no_more(small: Run, work: Path) -> None:

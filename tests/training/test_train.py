@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from maskpredict.config import load_config
 from maskpredict.corpus.batches import PairArrays
@@ -113,6 +114,16 @@ def test_without_a_number_validation_comes_at_the_end_of_each_epoch_and_of_the_r
     firsts = [r["update"] for r in records if r["kind"] == "train" and r["epoch"] > 0]
     assert ends[0] == firsts[0]  # `epoch` is that of the next update
     assert ends[-1] == 60
+
+
+def test_a_run_that_keeps_no_best_checkpoint_ends_with_its_last_weights(make_config: MakeConfig) -> None:
+    config = make_config(validation={"every": 5}, steps=10, keep_best=0)
+    model = train(config, quiet=True).model
+    assert model is not None
+    (last,) = checkpoints(Path(config.run) / "checkpoints")
+    weights = load_file(model / "model.safetensors")
+    for name, weight in load_file(last / "weights.safetensors").items():
+        assert torch.equal(weights[name], weight)
 
 
 def test_bleu_is_recorded_when_sentences_are_asked_for(make_config: MakeConfig, read_metrics: ReadMetrics) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -16,9 +15,9 @@ from maskpredict.corpus.dataset import (
     Dataset,
     DatasetDescription,
     SplitDescription,
-    text_path,
 )
-from maskpredict.corpus.ids import IdsFile, IdsWriter, ids_path, offsets_path
+from maskpredict.corpus.ids import IdsFile, IdsWriter
+from maskpredict.corpus.rearrange import copy_but_train
 from maskpredict.distill.recipe import Recipe
 from maskpredict.distill.shards import Shards
 from maskpredict.errors import UserError
@@ -58,7 +57,7 @@ def merge(dataset: Dataset, shards: Shards, longest_source: int, out: Path) -> N
     """Write the data folder `out`, whole or not at all."""
     description = dataset.description
     with new_folder(out, overwrite=False, marker=DESCRIPTION_FILE) as folder:
-        _copy_the_rest(dataset, folder)
+        copy_but_train(dataset, folder)
         kept = _write_train(dataset, shards, folder)
         counts = _counts(kept, dataset.split("train").source, longest_source)
         train = SplitDescription(counts.pairs, _parts(description.splits["train"].corpora, kept))
@@ -67,17 +66,6 @@ def merge(dataset: Dataset, shards: Shards, longest_source: int, out: Path) -> N
             splits={**description.splits, "train": train},
             report={**description.report, REPORT_KEY: {**asdict(shards.recipe), **asdict(counts)}},
         ).write(folder)
-
-
-def _copy_the_rest(dataset: Dataset, folder: Path) -> None:
-    """Tokenizers and every split but train."""
-    names = [dataset.folder / name for name in dataset.description.tokenizers]
-    for split in dataset.splits:
-        for language in (dataset.languages.source, dataset.languages.target):
-            stem = dataset.folder / f"{split}.{language}"
-            names += [] if split == "train" else [ids_path(stem), offsets_path(stem), text_path(stem)]
-    for path in names:
-        shutil.copyfile(path, folder / path.name)
 
 
 def _write_train(dataset: Dataset, shards: Shards, folder: Path) -> npt.NDArray[np.int64]:

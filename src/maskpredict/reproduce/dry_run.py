@@ -53,7 +53,7 @@ class PlannedModel:
     part_tokens: int
     """Of these, computed at once on a device."""
     data: str
-    """raw or distilled."""
+    """raw, distilled or enlarged."""
 
 
 def dry_run(recipe: Recipe, *, quiet: bool = True) -> list[PlannedModel]:
@@ -75,10 +75,9 @@ def _planned(recipe: Recipe, name: str) -> PlannedModel:
     system = _full_size(recipe, config)
     for settings in getattr(recipe.evaluate, name, ()):
         resolve_settings(system, {}, settings)
-    data = recipe.variants[name].data if name in recipe.variants else {"teacher": "raw", "student": "distilled"}[name]
     parameters = sum(weight.numel() for weight in system.parameters())
     length, batch = (config.steps, config.seconds), config.batch
-    return PlannedModel(name, system.name, parameters, *length, batch.tokens, batch.part_tokens, data)
+    return PlannedModel(name, system.name, parameters, *length, batch.tokens, batch.part_tokens, recipe.text_of(name))
 
 
 def _full_size(recipe: Recipe, config: TrainConfig) -> System:
@@ -101,6 +100,8 @@ def _tiny(recipe: Recipe) -> Recipe:
         recipe,
         teacher=_tiny_training(recipe, "teacher"),
         student=_tiny_training(recipe, "student"),
+        final=recipe.final and _tiny_training(recipe, "final"),
+        enlarge=None,  # no model that translates back has the vocabulary of the invented text
         variants={
             name: Variant(variant.like, variant.data, _tiny_training(recipe, name))
             for name, variant in recipe.variants.items()
@@ -118,7 +119,7 @@ def _tiny_training(recipe: Recipe, name: str) -> dict[str, Any]:
     shape = {**to_dict(preset(config.preset, config.model)), **SMALL}
     tiny = to_dict(replace(config, model=shape, steps=1, seconds=None, device="cpu", threads=1, precision="float32"))
     tiny["batch"] |= {"tokens": TOKENS, "part_tokens": TOKENS // 2}
-    tiny["engine"] = "eager"
+    tiny |= {"engine": "eager", "corpus_weights": {}}
     return {key: value for key, value in tiny.items() if key not in ("data", "run")}
 
 

@@ -21,8 +21,8 @@ from maskpredict.training.config import TrainConfig
 
 T = TypeVar("T")
 
-RESERVED = {"prepare", "teacher", "distill", "student", "final", "evaluate", "ship", "analyze"} | {
-    *("corpus", "data", "distilled", "results", "model", "texts", "analysis")
+RESERVED = {"prepare", "teacher", "distill", "student", "enlarge", "final", "evaluate", "ship", "analyze"} | {
+    *("corpus", "data", "distilled", "enlarging", "enlarged", "results", "model", "texts", "analysis")
 }
 """Names of stages and their folders."""
 
@@ -72,6 +72,18 @@ class EvaluateConfig:
 
     def __post_init__(self) -> None:
         normalize([], self.normalize)
+
+
+@dataclass(frozen=True)
+class EnlargeConfig:
+    """More sources for the final training: targets translated back, for the teacher to translate once more."""
+
+    model: str
+    """An autoregressive model with the same vocabulary that translates the other way: its name or folder."""
+    corpora: tuple[str, ...]
+    """Names of the corpora whose targets it translates."""
+    n: int = 5
+    """How many ways to say each, the likeliest of its beam; each is a source."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +149,8 @@ class Recipe:
     """Training of the student: the keys of `maskpredict train` but data and run."""
     final: dict[str, Any] | None = None
     """How the student is trained on, as the model that is shipped: what differs from `student`; none ships that one."""
+    enlarge: EnlargeConfig | None = None
+    """More sources for the final training; none has the student's."""
     distill: dict[str, Any] = field(default_factory=dict)
     """The teacher's translating: the keys of `maskpredict distill` but data, teacher, out and seconds."""
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
@@ -165,6 +179,8 @@ class Recipe:
         for name in self.trained:
             self.training(name, Path("data"), Path("run"))
         self.distillation(Path("data"), Path("teacher"), Path("out"), None)
+        if self.enlarge and self.final is None:
+            raise UserError("section enlarge of the recipe: its text is for section final, which is not there.")
         for name in self.variants:
             if name in RESERVED or not re.fullmatch(r"[a-z][\w-]*", name):
                 raise UserError(f"{name!r} cannot be the name of a variant, which is a folder too; choose another.")
@@ -177,6 +193,14 @@ class Recipe:
     def trained(self) -> list[str]:
         """The models that are trained, by name."""
         return ["teacher", "student", *(["final"] if self.final is not None else []), *self.variants]
+
+    def text_of(self, name: str) -> Literal["raw", "distilled", "enlarged"]:
+        """What a model is trained on: the prepared text, the teacher's translations, or more of them."""
+        if name in self.variants:
+            return self.variants[name].data
+        if name == "teacher":
+            return "raw"
+        return "enlarged" if name == "final" and self.enlarge else "distilled"
 
     @property
     def test_splits(self) -> list[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from maskpredict.config import to_dict
-from maskpredict.distill import distill
+from maskpredict.distill import DistillConfig, distill
 from maskpredict.reproduce.analysis import analyze_work
 from maskpredict.reproduce.deadline import Deadline
+from maskpredict.reproduce.enlarging import enlarge
 from maskpredict.reproduce.evaluation import evaluate
 from maskpredict.reproduce.preparation import prepare_data
 from maskpredict.reproduce.recipe import Recipe
@@ -63,9 +64,14 @@ def _prepare(job: Job) -> bool:
     return True
 
 
-def _training(recipe: Recipe, name: str, data: Literal["raw", "distilled"]) -> Stage:
-    folder = "data" if data == "raw" else "distilled"
-    needs: tuple[str, ...] = ("prepare",) if data == "raw" else ("distill",)
+_TEXT = {"raw": ("prepare", "data"), "distilled": ("distill", "distilled"), "enlarged": ("enlarge", "enlarged")}
+"""Which stage makes what a training reads, and its folder."""
+
+
+def _training(recipe: Recipe, name: str) -> Stage:
+    data = recipe.text_of(name)
+    maker, folder = _TEXT[data]
+    needs: tuple[str, ...] = (maker,)
     start = recipe.training(name, _HERE, _HERE).start_from
     if start == "student" or (start == "teacher" and data == "raw"):  # a distilled text rests on the teacher anyway
         needs += (start,)
@@ -85,7 +91,9 @@ def _training(recipe: Recipe, name: str, data: Literal["raw", "distilled"]) -> S
 def _training_values(recipe: Recipe, name: str) -> dict[str, Any]:
     values = _without(to_dict(recipe.training(name, _HERE, _HERE)), "data", "run")
     # What was trained before there were weights to choose is not out of date.
-    return values if values["corpus_weights"] else _without(values, "corpus_weights")
+    values = values if values["corpus_weights"] else _without(values, "corpus_weights")
+    # The student, which its fingerprint rests on, does not know of the text that only the final training reads.
+    return {**values, **_enlarge_values(recipe)} if name == "final" and recipe.enlarge else values
 
 
 def _distill_values(recipe: Recipe) -> dict[str, Any]:
@@ -96,6 +104,18 @@ def _distill_values(recipe: Recipe) -> dict[str, Any]:
 def _distill(job: Job) -> bool:
     data, teacher, out = (job.work / name for name in ("data", "teacher", "distilled"))
     return distill(job.recipe.distillation(data, teacher, out, job.deadline.left), quiet=job.quiet).finished
+
+
+def _enlarge_values(recipe: Recipe) -> dict[str, Any]:
+    return {"enlarge": to_dict(recipe.enlarge)}
+
+
+def _enlarge(job: Job) -> bool:
+    def distillation(data: Path, teacher: Path, out: Path) -> DistillConfig:
+        return job.recipe.distillation(data, teacher, out, job.deadline.left)
+
+    assert job.recipe.enlarge is not None
+    return enlarge(job.recipe.enlarge, distillation, job.work, quiet=job.quiet)
 
 
 def _evaluate_values(recipe: Recipe) -> dict[str, Any]:
@@ -136,17 +156,20 @@ def _without(values: dict[str, Any], *names: str) -> dict[str, Any]:
 def stages(recipe: Recipe) -> tuple[Stage, ...]:
     """The stages of a recipe in the order in which they are made."""
     distilled = ("distilled", "distilled.shards")
-    final = [] if recipe.final is None else [_training(recipe, "final", "distilled")]
+    enlarged = ("enlarged", "enlarging")
+    more = Stage("enlarge", enlarged, ("prepare", "teacher", "distill"), _enlarge_values, _enlarge)
+    final = [] if recipe.final is None else [_training(recipe, "final")]
     last = "student" if recipe.final is None else "final"
     analysis = Stage("analyze", ("analysis",), ("prepare", "student"), _analyze_values, _analyze)
     return (
         Stage("prepare", ("data",), (), _prepare_values, _prepare),
-        _training(recipe, "teacher", "raw"),
+        _training(recipe, "teacher"),
         Stage("distill", distilled, ("prepare", "teacher"), _distill_values, _distill, shared=True),
-        _training(recipe, "student", "distilled"),
+        _training(recipe, "student"),
+        *([more] if recipe.enlarge else []),
         *final,
         Stage("evaluate", ("results",), ("prepare", "teacher", last), _evaluate_values, _evaluate),
         Stage("ship", ("model",), (last, "evaluate"), lambda recipe: to_dict(recipe.ship), _ship),
-        *(_training(recipe, name, variant.data) for name, variant in recipe.variants.items()),
+        *(_training(recipe, name) for name in recipe.variants),
         *([analysis] if recipe.analyze else []),
     )

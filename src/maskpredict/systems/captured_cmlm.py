@@ -44,10 +44,10 @@ Computation = Callable[[Tensor, Tensor], Tensor]
 class Recordings:
     """The recordings of one model, made when they are first needed."""
 
-    def __init__(self, system: CMLM, *, fusing: bool = True) -> None:
+    def __init__(self, system: CMLM, *, fusing: bool = False) -> None:
         self.system = system
         self.fusing = fusing
-        """Whether fused kernels are used where they can be."""
+        """Whether fused kernels are used where they can be; on an H200 they are not yet faster (docs/speed.md)."""
         self.fused: FusedTransformer | None = None
         self.made: dict[Shape, Recording] = {}
         self.in_use = threading.Lock()

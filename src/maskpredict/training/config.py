@@ -94,7 +94,8 @@ class TrainConfig:
     checkpoint_every: int = 1_000
     """Updates between checkpoints to resume from."""
     keep_best: int = 5
-    """Checkpoints with the lowest validation loss that are kept, and averaged into the finished model."""
+    """Checkpoints with the lowest validation loss that are kept, and averaged into the finished model; with 0 that one
+    has the last weights."""
     device: str = "auto"
     """cpu, cuda, or auto: cuda where there is one."""
     precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"

@@ -1,0 +1,42 @@
+"""The stage `enlarge`: more sources for the teacher to translate.
+
+A student that meets few short sentences often knows them by heart in the end, and guesses badly at new ones. So a model
+for the other direction says the targets of some corpora in several ways, and the teacher translates these too.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from maskpredict.corpus.rearrange import join, turn_around
+from maskpredict.distill import DistillConfig, distill
+from maskpredict.reproduce.recipe import EnlargeConfig
+
+SUFFIX = "-back"
+"""Follows the names of corpora whose sources were translated back from their targets."""
+
+Distillation = Callable[[Path, Path, Path], DistillConfig]
+"""(data, teacher, out) -> how the recipe distills, in the time that is left."""
+
+
+def enlarge(config: EnlargeConfig, distillation: Distillation, work: Path, *, quiet: bool) -> bool:
+    """Make WORK/enlarged, what is distilled with more sources, or go on with it; False when the time was over."""
+    if (work / "enlarged").exists():  # it appears whole: whoever made it was killed before writing that down
+        return True
+    steps = work / "enlarging"
+    turned, back, sources, translated = (steps / name for name in ("turned", "back", "sources", "translated"))
+    if not turned.exists():
+        turn_around(work / "data", turned, config.corpora)
+    several = replace(distillation(turned, Path(config.model), back), choose="n_best", n=config.n)
+    if not distill(several, quiet=quiet).finished:
+        return False
+    if not sources.exists():
+        turn_around(back, sources, suffix=SUFFIX)
+    if not distill(distillation(sources, work / "teacher", translated), quiet=quiet).finished:
+        return False
+    join([work / "distilled", translated], work / "enlarged")
+    shutil.rmtree(steps)
+    return True
