@@ -96,7 +96,7 @@ class _Problem(Exception):
 
 def _build(cls: type[Any], mapping: Mapping[str, Any], key: str, base: Any) -> Any:
     """An instance of `cls`; what `mapping` leaves out comes from `base`, if any, or the class's defaults."""
-    hints = _hints(cls)
+    hints = _hints(cls)  # type: ignore[arg-type]  # mypy takes type[Any] for something without a hash
     fields = _knobs(cls)
     for name in mapping:
         if name not in fields:

@@ -24,7 +24,7 @@ from maskpredict import Translator
 from maskpredict.corpus.dataset import Dataset, Languages
 from maskpredict.corpus.toy import write_toy_corpus
 from maskpredict.model.folder import ModelFolder
-from maskpredict.reproduce.evaluation import evaluate, read_scores
+from maskpredict.reproduce.evaluation import Score, evaluate, read_scores
 from maskpredict.reproduce.recipe import EvaluateConfig
 from maskpredict.training.checkpoint import RunState, checkpoints
 
@@ -90,6 +90,29 @@ def test_the_shipped_model_translates_and_its_card_tells_its_story(made: Path) -
         assert words in card
     assert score.signature in card
     assert f"| {score.bleu:.1f} |" in card
+
+
+def test_scores_and_how_they_were_made_are_kept_without_a_sentence_of_the_corpus(made: Path) -> None:
+    kept = made.parent / "results" / "toy"
+    assert {path.name for path in kept.iterdir()} == {"scores.json", "made.json"}
+    scores = json.loads((kept / "scores.json").read_text())
+    assert [Score(**score) for score in scores] == read_scores(made / "results")
+    how = json.loads((kept / "made.json").read_text())
+    assert how["command"].startswith("maskpredict reproduce toy toy.train_pairs=120 ")
+    assert how["runs"].keys() == {"teacher", "student"}
+    assert how["runs"]["student"]["seed"] == how["recipe"]["student"].get("seed", 1)
+    assert how["runs"]["student"]["updates"] == 5
+
+
+def test_only_the_first_sentences_are_scored_if_so_asked(small: Run, work: Path) -> None:
+    before = read_scores(work / "results")
+    assert small("--work", "work", "evaluate.limit=3", "--redo").exit_code == 0
+    first = read_scores(work / "results")
+    assert [score.name for score in first] == [score.name for score in before]
+    assert {score.sentences for score in first} == {3}
+    for score in first:
+        lines, own = ((work / folder / f"{score.name}.txt").read_text() for folder in ("results.old-1", "results"))
+        assert lines.splitlines()[:3] == own.splitlines()
 
 
 def test_in_pieces_with_kills_in_between_the_same_comes_out(
@@ -220,7 +243,9 @@ def test_targets_translated_back_are_more_sources_for_the_final_training(small: 
     assert (old.name, new.name, old.pairs) == ("train", "train-back", len(before))
     # Each target is said in two ways, but for those of which the reverse model had nothing to say.
     assert 120 < new.pairs <= 2 * 120
-    assert [train.source[pair].tolist() for pair in range(old.pairs)] == [own.tolist() for own in before.source]
+    assert [train.source[pair].tolist() for pair in range(old.pairs)] == [
+        before.source[pair].tolist() for pair in range(old.pairs)
+    ]
     assert "data: work/enlarged" in (work / "final" / "config.yaml").read_text()
     assert not (work / "enlarging").exists()
 

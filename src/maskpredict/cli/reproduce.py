@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,7 +32,7 @@ def reproduce(
         bool, typer.Option("--redo", help="Make stages again whose values have changed; old results are kept.")
     ] = False,
     results: Annotated[
-        Path | None, typer.Option(help="Folder for the report and its numbers; results/RECIPE if left out.")
+        Path | None, typer.Option(help="Folder for scores and report; results/RECIPE if left out.")
     ] = None,
     show: Annotated[bool, typer.Option("--list", help="Show the stages and their state, and do nothing.")] = False,
     dry: Annotated[
@@ -39,7 +40,7 @@ def reproduce(
     ] = False,
 ) -> None:
     """Prepare, train a teacher, distill, train a student, score, ship, analyze; the same command continues."""
-    from maskpredict.reproduce.analysis import publish
+    from maskpredict.reproduce.publishing import publish
     from maskpredict.reproduce.recipe import load_recipe
     from maskpredict.reproduce.run import reproduce as run
 
@@ -53,8 +54,8 @@ def reproduce(
         _dry_run(loaded)
         return
     result = run(loaded, folder, data=data, stage=stage, seconds=seconds, redo=redo)
-    if loaded.analyze and (folder / "analysis").exists():
-        publish(folder, results or Path("results") / path.stem)
+    command = shlex.join(["maskpredict", "reproduce", path.stem, *(overrides or ())])
+    publish(command, loaded, folder, results or Path("results") / path.stem)
     if not result.finished:
         left = ", ".join(result.left)
         typer.echo(f"Stopped with work left ({left}); the same command continues.", err=True)

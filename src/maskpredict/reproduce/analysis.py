@@ -6,11 +6,8 @@ WORK/texts      translations of the test set, each made once, and files for comp
 
 from __future__ import annotations
 
-import json
 import logging
-import shutil
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 
 from maskpredict.analyze.models import MODEL, Competitors
@@ -19,7 +16,7 @@ from maskpredict.analyze.study import Study
 from maskpredict.model.folder import is_model_folder
 from maskpredict.progress import Progress
 from maskpredict.report.write import SCORES_FILE, write_report
-from maskpredict.reproduce.evaluation import read_scores
+from maskpredict.reproduce.evaluation import scores_text
 from maskpredict.reproduce.recipe import Recipe
 
 
@@ -48,12 +45,6 @@ def analyze_work(recipe: Recipe, work: Path, stop: Callable[[], bool], *, quiet:
         )
         done = analyze(study, config.only)
     if done.done:
-        scores = [asdict(score) for score in read_scores(work / "results")]
-        (out / SCORES_FILE).write_text(json.dumps(scores, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        (out / SCORES_FILE).write_text(scores_text(work / "results"), encoding="utf-8")
         write_report(out, f"{recipe.source_language} to {recipe.target_language}: the paper's tables and figures")
     return done.finished and not missing
-
-
-def publish(work: Path, results: Path) -> None:
-    """Copy the analysis, which holds no sentence of a corpus, to where it is kept."""
-    shutil.copytree(work / "analysis", results, ignore=shutil.ignore_patterns("*.partial"), dirs_exist_ok=True)

@@ -72,6 +72,11 @@ def read_scores(results: Path) -> list[Score]:
     return sorted(scores, key=lambda score: (SYSTEMS.index(score.system), _natural(score.name)))
 
 
+def scores_text(results: Path) -> str:
+    """All scores in a folder as JSON, to be kept in one file."""
+    return json.dumps([asdict(score) for score in read_scores(results)], indent=2, ensure_ascii=False) + "\n"
+
+
 def evaluate(
     config: EvaluateConfig,
     models: Mapping[str, Path],
@@ -109,7 +114,8 @@ class _Scoring:
             return True
         translator = Translator(model, device=self.config.device, compute_type=self.config.compute_type)
         for own, split in missing:
-            task = progress.task(f"Scoring {score_name(system, own, split)}", len(self.dataset.split(split)))
+            lines = len(self.dataset.split(split))
+            task = progress.task(f"Scoring {score_name(system, own, split)}", min(lines, self.config.limit or lines))
             if not self._score(system, translator, own, split, task):
                 return False
         return True
@@ -121,12 +127,13 @@ class _Scoring:
         texts = self.dataset.split(split).texts
         assert texts is not None, "only the train split has no text"
         started = time.monotonic()
-        outputs = self._translate(translator, settings, texts.source, task)
+        sources, references = texts.source[: self.config.limit], texts.target[: self.config.limit]
+        outputs = self._translate(translator, settings, sources, task)
         if outputs is None:
             return False
         seconds = time.monotonic() - started
         language = self.dataset.languages.target
-        scored, right = (normalize(lines, self.config.normalize) for lines in (outputs, texts.target))
+        scored, right = (normalize(lines, self.config.normalize) for lines in (outputs, references))
         (said,) = score_corpus(scored, [right], metrics=[METRIC], target_language=language).scores
         score = Score(
             system=system,

@@ -67,11 +67,15 @@ class EvaluateConfig:
     """Arithmetic of translation."""
     batch_tokens: int | None = None
     """Padded tokens computed together; none is what suits the device."""
+    limit: int | None = None
+    """Use only the first so many sentences of each test set; none is all."""
     normalize: str = ""
     """Spelling to unify before scoring: ro, ro-no-diacritics, or empty for none."""
 
     def __post_init__(self) -> None:
         normalize([], self.normalize)
+        if self.limit is not None and self.limit < 1:
+            raise UserError(f"evaluate.limit is {self.limit}; use 1 or more.")
 
 
 @dataclass(frozen=True)

@@ -42,23 +42,30 @@ def _scores(scores: list[Score]) -> str:
     by_system: dict[str, dict[str, float]] = {}
     for score in scores:
         by_system.setdefault(f"{score.system}, {_words(score.settings)}", {})[score.split] = score.bleu
-    head = [["system", *(split.removeprefix("test.") for split in splits)], ["---", *["---:"] * len(splits)]]
+    lines = {score.split: score.sentences for score in scores}
+    tests = [f"{split.removeprefix('test.')} ({lines[split]:,})" for split in splits]
+    head = [["system", *tests], ["---", *["---:"] * len(splits)]]
     rows = [
         [name, *(f"{own[split]:.1f}" if split in own else "" for split in splits)] for name, own in by_system.items()
     ]
     signatures = " and ".join(f"`{signature}`" for signature in dict.fromkeys(score.signature for score in scores))
-    return f"## Scores\n\n{_table(head + rows)}\n\nsacreBLEU on raw text, {signatures}."
+    return f"## Scores\n\n{_table(head + rows)}\n\nsacreBLEU on raw text (lines of it), {signatures}."
 
 
 def _cost(runs: dict[str, Path]) -> str:
     rows = []
     for name, run in runs.items():
-        if saved := checkpoints(run / "checkpoints"):
-            state = RunState.read(saved[-1])
+        if state := last_state(run):
             rows.append([name, f"{state.update:,}", f"{state.seconds:,.0f}"])
     if not rows:
         return ""
     return "## Training\n\n" + _table([["run", "updates", "seconds"], ["---", "---:", "---:"], *rows])
+
+
+def last_state(run: Path) -> RunState | None:
+    """How far a run came; None where its checkpoints were left behind."""
+    saved = checkpoints(run / "checkpoints")
+    return RunState.read(saved[-1]) if saved else None
 
 
 def _words(settings: dict[str, Any]) -> str:

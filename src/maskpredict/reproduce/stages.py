@@ -120,8 +120,8 @@ def _enlarge(job: Job) -> bool:
 
 def _evaluate_values(recipe: Recipe) -> dict[str, Any]:
     values = _without(to_dict(recipe.evaluate))
-    # Recipes that were scored before there was normalization are not out of date.
-    return values if recipe.evaluate.normalize else _without(values, "normalize")
+    # Recipes that were scored before there were these are not out of date.
+    return _without(values, *(name for name in ("normalize", "limit") if not values[name]))
 
 
 def _main_runs(job: Job) -> dict[str, Path]:

@@ -1,0 +1,47 @@
+"""What a recipe leaves for others to see: scores, how they were made, the analysis. No sentence of a corpus is in it.
+
+RESULTS/scores.json   every score, with settings, signature, sentences, versions and device
+RESULTS/made.json     the command, every value of the recipe with its seeds, and what the training runs took
+RESULTS/...           the analysis and its report, where the recipe asks for one
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from maskpredict.config import to_dict
+from maskpredict.report.write import SCORES_FILE
+from maskpredict.reproduce.evaluation import read_scores, scores_text
+from maskpredict.reproduce.recipe import Recipe
+from maskpredict.reproduce.shipping import last_state
+
+MADE_FILE = "made.json"
+
+
+def publish(command: str, recipe: Recipe, work: Path, results: Path) -> None:
+    """Write what there is so far into the folder `results`."""
+    if (work / "analysis").exists():
+        shutil.copytree(work / "analysis", results, ignore=shutil.ignore_patterns("*.partial"), dirs_exist_ok=True)
+    if not read_scores(work / "results"):
+        return
+    results.mkdir(parents=True, exist_ok=True)
+    made = {"command": command, "runs": _runs(recipe, work), "recipe": to_dict(recipe)}
+    (results / SCORES_FILE).write_text(scores_text(work / "results"), encoding="utf-8")
+    (results / MADE_FILE).write_text(json.dumps(made, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _runs(recipe: Recipe, work: Path) -> dict[str, dict[str, Any]]:
+    """Seed, updates and seconds of each model whose run is here."""
+    states = {name: last_state(work / name) for name in recipe.trained}
+    return {
+        name: {
+            "seed": recipe.training(name, Path(), Path()).seed,
+            "updates": state.update,
+            "seconds": round(state.seconds, 1),
+        }
+        for name, state in states.items()
+        if state
+    }
