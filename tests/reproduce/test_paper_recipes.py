@@ -160,4 +160,5 @@ def test_a_plan_of_a_shipped_recipe_has_every_model_and_its_text() -> None:
         ("small", "distilled"),
         ("raw", "raw"),
         ("ar_distilled", "distilled"),
+        ("rival", "raw"),
     ]
