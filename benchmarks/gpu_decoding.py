@@ -1,10 +1,11 @@
 """Translation of single sentences on a GPU three ways: plainly, as recorded graphs, and as graphs of fused kernels.
 
-    python benchmarks/gpu_decoding.py CMLM TEACHER DATA SPLIT results.json [SENTENCES]
+    python benchmarks/gpu_decoding.py CMLM TEACHER DATA SPLIT results.json [SENTENCES] [COMPUTE_TYPE]
 
-For both models and several settings, in float16, text in and text out: how many sentences come out the same as plainly,
-how long one takes (median), and how long one of 27 subwords takes. For fused kernels also whether a sentence comes out
-the same beside others. Beside the results, `results.kernels.txt` lists the GPU kernels of one translation in 4 passes.
+For both models and several settings, in float16 if not said otherwise, text in and text out: how many sentences come out
+the same as plainly, how long one takes (median), and how long one of 27 subwords takes. For fused kernels also whether a
+sentence comes out the same beside others. Beside the results, `results.kernels.txt` lists the GPU kernels of one
+translation in 4 passes.
 """
 
 from __future__ import annotations
@@ -77,18 +78,26 @@ class Measurement:
     ways: list[Way]
 
 
-def main(cmlm: str, teacher: str, data: str, split: str, results: str, sentences: str = str(SENTENCES)) -> None:
+def main(
+    cmlm: str,
+    teacher: str,
+    data: str,
+    split: str,
+    results: str,
+    sentences: str = str(SENTENCES),
+    compute_type: str = COMPUTE_TYPE,
+) -> None:
     """Measure both models; write and print the results."""
     texts = Dataset(Path(data)).split(split).texts
     assert texts is not None
     measured = []
     for model, every in ((cmlm, CMLM_SETTINGS), (teacher, BEAM_SETTINGS)):
-        translator = Translator(model, device="cuda", compute_type=COMPUTE_TYPE)
+        translator = Translator(model, device="cuda", compute_type=compute_type)
         chosen, typical = texts.source[: int(sentences)], of_length(translator, texts.source, LENGTH)
         for settings in every:
             measured.append(measure(translator, chosen, typical, settings))
             print(measured[-1].settings, *measured[-1].ways, sep="\n  ", flush=True)
-            write(Path(results), measured, f"{data} {split}")
+            write(Path(results), measured, f"{data} {split}", compute_type)
         if model == cmlm:
             table = kernels_of(translator, typical, CMLM_SETTINGS[0])
             Path(results).with_suffix(".kernels.txt").write_text(table)
@@ -180,10 +189,10 @@ def share(texts: Sequence[str], others: Sequence[str]) -> float:
     return sum(one == other for one, other in zip(texts, others, strict=True)) / len(texts)
 
 
-def write(results: Path, measured: Sequence[Measurement], data: str) -> None:
+def write(results: Path, measured: Sequence[Measurement], data: str, compute_type: str) -> None:
     """Everything so far."""
     machine = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "data": data}
-    content = {**machine, "compute_type": COMPUTE_TYPE, "measured": [asdict(one) for one in measured]}
+    content = {**machine, "compute_type": compute_type, "measured": [asdict(one) for one in measured]}
     results.write_text(json.dumps(content, indent=1) + "\n")
 
 
