@@ -2,10 +2,10 @@
 
     python benchmarks/gpu_decoding.py CMLM TEACHER DATA SPLIT results.json [SENTENCES] [COMPUTE_TYPE]
 
-For both models and several settings, in float16 if not said otherwise, text in and text out: how many sentences come out
-the same as plainly, how long one takes (median), and how long one of 27 subwords takes. For fused kernels also whether a
-sentence comes out the same beside others. Beside the results, `results.kernels.txt` lists the GPU kernels of one
-translation in 4 passes.
+For both models and several settings, in float16 if not said otherwise, text in and text out: how many sentences come
+out the same as plainly, how long one takes (median), and how long one of 27 subwords takes. For fused kernels also
+whether a sentence comes out the same beside others. Beside the results, `results.kernels.txt` lists the GPU kernels of
+one translation in 4 passes.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
 """A linear layer for few rows and all around it in one launch: layer norm, non-linearity, residual sum (Triton).
 
-With few rows a GPU waits for launches and for weights to arrive, not for arithmetic. So the output is cut into many
-small blocks, and each program computes the norm of its rows again rather than wait for somebody who has. Products are
-added up in float32 in one order, whatever the number of rows: a row comes out the same in any company.
+With few rows a GPU waits for launches and for memory, not for arithmetic. So the output is cut into many small blocks,
+each program computes the norm of its rows again rather than wait for somebody who has, and it asks for everything that
+it needs before it waits for any of it. Its warps share the inputs among them, not the outputs: each multiplies a slice.
+Products are added up in float32 in one order, whatever the number of rows: a row comes out the same in any company.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
 import triton
@@ -14,69 +17,148 @@ from torch import Tensor, nn
 
 from maskpredict.model.fused_ops import Activation
 
-LOW_TILE, HIGH_TILE = 16, 32
-"""Rows that a program takes. Fewer than 16 are impossible; from 64 on, other instructions add up in another order."""
-FEW_ROWS = 64
-"""Rows up to which programs take few of them, so that there are enough programs."""
-ENOUGH_PROGRAMS = 96
-"""Programs that keep most of a large GPU's processors busy."""
+PROCESSORS = 132
+"""Of a large GPU; where there are fewer, programs take turns."""
+TILES, COLUMNS = (16, 32), (16, 32, 64)
+"""Rows and outputs that a program may take. The matrix units take no fewer than 16 rows."""
+WARPS = 8
+"""Of a program, and slices of the inputs. One number for any number of rows, since it is part of the sums' order."""
+STEP = 512
+"""Inputs that are fetched at once where they are too many to be fetched all at once; part of the order, too."""
+MOST_OF_X, MOST_OF_WEIGHT = 16_384, 32_768
+"""Numbers of each that a program may hold, for the sake of its registers."""
+MOST_IN_FLIGHT = 204_800
+"""Bytes of both that a program may have asked for at once: what a processor's own memory holds, less some for sums."""
+LAUNCH_AHEAD = False
+"""Whether a program starts, and asks for weights, before the kernel in front of it has ended."""
 ACTIVATIONS: dict[Activation | None, int] = {None: 0, "gelu": 1, "relu": 2}
 
 
-@triton.jit
-def row_statistics(X, row, real, x_stride, epsilon, INPUTS: tl.constexpr, WHOLE: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Mean and inverse standard deviation of some rows."""
-    place = tl.arange(0, WHOLE)[None, :]
-    x = tl.load(X + row[:, None] * x_stride + place, mask=real[:, None] & (place < INPUTS), other=0.0).to(tl.float32)
-    mean = tl.sum(x, 1) / INPUTS
-    away = tl.where(place < INPUTS, x - mean[:, None], 0.0)
-    return mean, 1.0 / tl.sqrt(tl.sum(away * away, 1) / INPUTS + epsilon)
+@dataclass(frozen=True)
+class Blocks:
+    """How the work is cut up."""
+
+    tile: int
+    """Rows of a program."""
+    columns: int
+    """Outputs of a program."""
+    warps: int = WARPS
+    step: int = STEP
 
 
 @triton.jit
-def normed(x, mean, scale, WEIGHT, BIAS, place):  # type: ignore[no-untyped-def]
-    """Part of some rows after the layer norm, rounded as a norm of its own would round it."""
-    weight, bias = tl.load(WEIGHT + place).to(tl.float32), tl.load(BIAS + place).to(tl.float32)
-    return ((x.to(tl.float32) - mean[:, None]) * scale[:, None] * weight[None, :] + bias[None, :]).to(x.dtype)
+def part(AT, inside, ALL: tl.constexpr):  # type: ignore[no-untyped-def]
+    """What lies at some places, and zeros instead of what is not inside; `ALL` of it may be."""
+    if ALL:
+        return tl.load(AT)
+    else:
+        return tl.load(AT, mask=inside, other=0.0)
+
+
+@triton.jit
+def normed_slices(x, norm_weight, norm_bias, epsilon, INPUTS: tl.constexpr, SLICES: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Some rows after the layer norm, rounded as a norm of its own would round them: [slice, row, input].
+
+    Both sums in one go, since warps have to wait for each other to add up. What the squares lose to rounding is less
+    than what numbers in half precision have lost already.
+    """
+    wide = x.to(tl.float32)
+    total, squares = tl.split(tl.sum(tl.join(wide, wide * wide), 1))
+    mean = total / INPUTS
+    scale = 1.0 / tl.sqrt(tl.maximum(squares / INPUTS - mean * mean, 0.0) + epsilon)
+    weight, bias = norm_weight.to(tl.float32)[None, :], norm_bias.to(tl.float32)[None, :]
+    normed = ((wide - mean[:, None]) * scale[:, None] * weight + bias).to(x.dtype)
+    return tl.permute(tl.reshape(normed, [x.shape[0], SLICES, x.shape[1] // SLICES]), [1, 0, 2])
+
+
+@triton.jit
+def added_up(y, SLICES: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Sum [row, output] over the slices of [row, output, slice], in an order that depends on their number alone."""
+    if SLICES == 1:
+        return tl.reshape(y, [y.shape[0], y.shape[1]])
+    elif SLICES == 2:
+        even, odd = tl.split(y)
+        return even + odd
+    else:
+        even, odd = tl.split(tl.reshape(y, [y.shape[0], y.shape[1], SLICES // 2, 2]))
+        return added_up(even + odd, SLICES // 2)
+
+
+@triton.jit
+def wait_for_the_kernel_before(AHEAD: tl.constexpr):  # type: ignore[no-untyped-def]
+    """What stands above asks for memory before what stands below; else the compiler would put off half of it."""
+    if AHEAD:
+        tl.extra.cuda.gdc_wait()
+    else:
+        tl.debug_barrier()
 
 
 @triton.jit(do_not_specialize=["rows"])
 def _linear(  # type: ignore[no-untyped-def]
     X, WEIGHT, BIAS, NORM_WEIGHT, NORM_BIAS, RESIDUAL, OUT, KEYS, VALUES,
     rows, outputs, x_stride, cache_stride, epsilon,
-    INPUTS: tl.constexpr, WHOLE: tl.constexpr, TILE: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr,
+    INPUTS: tl.constexpr, STEP: tl.constexpr, SLICES: tl.constexpr, TILE: tl.constexpr, COLUMNS: tl.constexpr,
     HAS_BIAS: tl.constexpr, NORM: tl.constexpr, ACTIVATION: tl.constexpr, ADD: tl.constexpr, BEAMS: tl.constexpr,
+    AHEAD: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
     first_column = tl.program_id(1) * COLUMNS
     column = first_column + tl.arange(0, COLUMNS)
     real, there = row < rows, column < outputs
-    if NORM:
-        mean, scale = row_statistics(X, row, real, x_stride, epsilon, INPUTS, WHOLE)
-    # Two sums side by side: each product waits for the one before it in its sum.
-    y, z = tl.zeros((TILE, COLUMNS), tl.float32), tl.zeros((TILE, COLUMNS), tl.float32)
-    for first in range(0, INPUTS // 2, STEP):
-        place = first + tl.arange(0, STEP)
-        other = INPUTS // 2 + place
-        x = tl.load(X + row[:, None] * x_stride + place[None, :], mask=real[:, None], other=0.0)
-        other_x = tl.load(X + row[:, None] * x_stride + other[None, :], mask=real[:, None], other=0.0)
-        weight = tl.load(WEIGHT + column[:, None] * INPUTS + place[None, :], mask=there[:, None], other=0.0)
-        other_weight = tl.load(WEIGHT + column[:, None] * INPUTS + other[None, :], mask=there[:, None], other=0.0)
-        if NORM:
-            x = normed(x, mean, scale, NORM_WEIGHT, NORM_BIAS, place)
-            other_x = normed(other_x, mean, scale, NORM_WEIGHT, NORM_BIAS, other)
-        y = tl.dot(x, tl.trans(weight), y)
-        z = tl.dot(other_x, tl.trans(other_weight), z)
-    y += z
+    inside = real[:, None] & there[None, :]
+    # Past the end stand the last row and the last output once more, and are thrown away.
+    any_row, any_column = tl.minimum(row, rows - 1), tl.minimum(column, outputs - 1)
+    SIZE: tl.constexpr = STEP // SLICES
+    EVEN: tl.constexpr = INPUTS % STEP == 0
+    slice_ = tl.arange(0, SLICES)[:, None, None] * SIZE
+    x_place, weight_place = slice_ + tl.arange(0, SIZE)[None, None, :], slice_ + tl.arange(0, SIZE)[None, :, None]
+    x_at = X + x_place + any_row[None, :, None] * x_stride
+    weight_at = WEIGHT + weight_place + any_column[None, None, :] * INPUTS
     if HAS_BIAS:
-        y += tl.load(BIAS + column, mask=there, other=0.0).to(tl.float32)[None, :]
+        bias = tl.load(BIAS + column, mask=there, other=0.0)
+    if STEP >= INPUTS:  # everything at once
+        weight = part(weight_at, weight_place < INPUTS, EVEN)
+        if NORM:
+            place = tl.arange(0, STEP)
+            norm_weight = part(NORM_WEIGHT + place, place < INPUTS, EVEN)
+            norm_bias = part(NORM_BIAS + place, place < INPUTS, EVEN)
+        wait_for_the_kernel_before(AHEAD)
+        if ADD:
+            residual = tl.load(RESIDUAL + row[:, None] * outputs + column[None, :], mask=inside, other=0.0)
+        if NORM:
+            x = part(X + any_row[:, None] * x_stride + place[None, :], (place < INPUTS)[None, :], EVEN)
+        else:
+            x = part(x_at, x_place < INPUTS, EVEN)
+            tl.debug_barrier()
+        if AHEAD:
+            tl.extra.cuda.gdc_launch_dependents()
+        # A weight that is used as it comes would be waited for above, where it is asked for.
+        weight = tl.where(there[None, None, :], weight, 0.0)
+        if NORM:
+            x = normed_slices(x, norm_weight, norm_bias, epsilon, INPUTS, SLICES)
+        else:
+            x = tl.where(real[None, :, None], x, 0.0)
+        y = tl.dot(x, weight)
+    else:
+        wait_for_the_kernel_before(AHEAD)
+        if ADD:
+            residual = tl.load(RESIDUAL + row[:, None] * outputs + column[None, :], mask=inside, other=0.0)
+        if AHEAD:
+            tl.extra.cuda.gdc_launch_dependents()
+        y = tl.zeros((SLICES, TILE, COLUMNS), tl.float32)
+        for first in range(0, INPUTS, STEP):
+            x = part(x_at + first, x_place < INPUTS - first, EVEN)
+            weight = part(weight_at + first, weight_place < INPUTS - first, EVEN)
+            y = tl.dot(x, weight, y)
+    y = added_up(tl.permute(y, [1, 2, 0]), SLICES)
+    if HAS_BIAS:
+        y += bias.to(tl.float32)[None, :]
     if ACTIVATION == 1:
         y = 0.5 * y * (1.0 + tl.erf(y * 0.7071067811865476))
     if ACTIVATION == 2:
         y = tl.where(y > 0.0, y, 0.0)
-    inside = real[:, None] & there[None, :]
     if ADD:
-        y += tl.load(RESIDUAL + row[:, None] * outputs + column[None, :], mask=inside, other=0.0).to(tl.float32)
+        y += residual.to(tl.float32)
     y = y.to(OUT.dtype.element_ty)
     if BEAMS == 0:
         tl.store(OUT + row[:, None] * outputs + column[None, :], y, mask=inside)
@@ -99,11 +181,12 @@ def linear(
     norm: nn.LayerNorm | None = None,
     activation: Activation | None = None,
     residual_NM: Tensor | None = None,
+    blocks: Blocks | None = None,
 ) -> Tensor:
     """As in `fused_ops`; the rows of `x_NK` may lie apart."""
     assert residual_NM is None or residual_NM.is_contiguous()
     out_NM = torch.empty((len(x_NK), len(weight_MK)), dtype=x_NK.dtype, device=x_NK.device)
-    _launch(x_NK, weight_MK, bias_M, norm, out_NM, activation=activation, residual_NM=residual_NM)
+    _launch(x_NK, weight_MK, bias_M, norm, out_NM, activation=activation, residual_NM=residual_NM, blocks=blocks)
     return out_NM
 
 
@@ -127,37 +210,64 @@ def _launch(
     residual_NM: Tensor | None = None,
     keys: Tensor | None = None,
     values: Tensor | None = None,
+    blocks: Blocks | None = None,
 ) -> None:
     rows, (outputs, inputs) = len(x_NK), weight_MK.shape
     assert x_NK.stride(1) == 1
     assert weight_MK.is_contiguous()
-    tile = LOW_TILE if rows <= FEW_ROWS else HIGH_TILE
-    columns = columns_of(triton.cdiv(rows, tile), outputs, within=outputs if keys is None else inputs)
+    within = outputs if keys is None else inputs
+    blocks = blocks or blocks_of(rows, inputs, outputs, whole=norm is not None, within=within)
+    step = step_of(inputs, blocks.step, whole=norm is not None)
     norm_weight, norm_bias = (None, None) if norm is None else (norm.weight, norm.bias)
     # A pointer that is not there is not followed; any other stands in for it.
-    _linear[(triton.cdiv(rows, tile), triton.cdiv(outputs, columns))](
+    _linear[(triton.cdiv(rows, blocks.tile), triton.cdiv(outputs, blocks.columns))](
         x_NK, weight_MK, _or(bias_M, out), _or(norm_weight, out), _or(norm_bias, out),
         _or(residual_NM, out), out, _or(keys, out), _or(values, out),
         rows, outputs, x_NK.stride(0), 0 if keys is None else keys.stride(0), 0.0 if norm is None else norm.eps,
-        inputs, triton.next_power_of_2(inputs), tile, columns, step_of(inputs // 2, 128 if tile == LOW_TILE else 64),
+        inputs, step, slices_of(step, blocks.warps), blocks.tile, blocks.columns,
         bias_M is not None, norm is not None, ACTIVATIONS[activation], residual_NM is not None,
-        0 if keys is None else keys.shape[1], num_warps=4 if norm is None else warps_of(tile, inputs), num_stages=4,
+        0 if keys is None else keys.shape[1], LAUNCH_AHEAD,
+        num_warps=blocks.warps, num_stages=stages_of(blocks, inputs, step, x_NK.element_size()), **launch_options(),
     )  # fmt: skip
 
 
-def columns_of(row_tiles: int, outputs: int, within: int) -> int:
-    """Outputs for one program: as many as leave enough programs, and divide `within`."""
-    return next((c for c in (64, 32) if row_tiles * outputs >= ENOUGH_PROGRAMS * c and within % c == 0), 16)
+def launch_options() -> dict[str, bool]:
+    """What lets a kernel start early; Triton for other GPUs does not know it."""
+    return {"launch_pdl": True} if LAUNCH_AHEAD else {}
 
 
-def warps_of(tile: int, inputs: int) -> int:
-    """Warps of a program with a layer norm: enough to hold whole rows in registers, for their statistics."""
-    return 4 if tile * inputs <= 8_192 else 8
+def blocks_of(rows: int, inputs: int, outputs: int, *, whole: bool, within: int) -> Blocks:
+    """The blocks with which the busiest processor fetches least; those of columns divide `within`."""
+    step = step_of(inputs, STEP, whole=whole)
+
+    def fetched(blocks: Blocks) -> int:
+        programs = triton.cdiv(rows, blocks.tile) * triton.cdiv(outputs, blocks.columns)
+        return int(triton.cdiv(programs, PROCESSORS)) * (blocks.tile + blocks.columns)
+
+    fitting = [
+        Blocks(tile, columns)
+        for tile in TILES
+        for columns in COLUMNS
+        if tile * step <= max(MOST_OF_X, TILES[0] * step) and columns * step <= max(MOST_OF_WEIGHT, COLUMNS[0] * step)
+    ]
+    return min((blocks for blocks in fitting if within % blocks.columns == 0 or blocks.columns == COLUMNS[0]), key=fetched)
 
 
-def step_of(inputs: int, most: int) -> int:
-    """Inputs that are multiplied at once: as many as fit into the memory of a processor, and divide all of them."""
-    return next(step for step in (128, 64, 32, 16) if step <= most and inputs % step == 0)
+def step_of(inputs: int, most: int, *, whole: bool) -> int:
+    """Inputs that are fetched at once: a power of 2. A layer norm needs the whole row."""
+    power = int(triton.next_power_of_2(inputs))
+    return power if whole else min(power, most)
+
+
+def slices_of(step: int, warps: int) -> int:
+    """One for each warp, if that leaves the 16 inputs that the matrix units take at once."""
+    return min(warps, max(1, step // 16))
+
+
+def stages_of(blocks: Blocks, inputs: int, step: int, bytes_each: int) -> int:
+    """How far a program asks ahead: for all steps at once, if there is room for them."""
+    room = MOST_IN_FLIGHT // ((blocks.tile + blocks.columns) * step * bytes_each)
+    return 1 + max(1, min(int(triton.cdiv(inputs, step)), room))
 
 
 def _or(tensor: Tensor | None, other: Tensor) -> Tensor:
