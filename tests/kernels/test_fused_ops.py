@@ -73,13 +73,47 @@ def test_rows_of_a_linear_layer_may_lie_apart(gpu_ops: Ops, kernel_device: torch
 
 
 @torch.inference_mode()
-def test_a_row_is_the_same_in_any_company(gpu_ops: Ops, kernel_device: torch.device) -> None:
-    x, norm = numbers(100, 128, device=kernel_device), layer_norm(128, kernel_device)
-    layer = linear_layer(128, 384, kernel_device)
+@pytest.mark.parametrize(("inputs", "outputs"), [(544, 48), (1056, 32)])
+def test_more_inputs_than_are_fetched_at_once(
+    gpu_ops: Ops, kernel_device: torch.device, inputs: int, outputs: int
+) -> None:
+    x, layer = numbers(20, inputs, device=kernel_device), linear_layer(inputs, outputs, kernel_device)
+    residual = numbers(20, outputs, device=kernel_device, seed=9)
+    got, wanted = (ops.linear(x, layer.weight, layer.bias, residual_NM=residual) for ops in (gpu_ops, fused_ops))
+    assert_near(got, wanted)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(("inputs", "outputs", "normed"), [(128, 384, True), (512, 96, True), (1024, 64, False)])
+def test_a_row_is_the_same_in_any_company(
+    gpu_ops: Ops, kernel_device: torch.device, inputs: int, outputs: int, normed: bool
+) -> None:
+    x, layer = numbers(100, inputs, device=kernel_device), linear_layer(inputs, outputs, kernel_device)
+    norm = layer_norm(inputs, kernel_device) if normed else None
     together = gpu_ops.linear(x, layer.weight, layer.bias, norm=norm, activation="gelu")
     for rows in (slice(3, 4), slice(3, 43)):
         own = gpu_ops.linear(x[rows], layer.weight, layer.bias, norm=norm, activation="gelu")
         assert torch.equal(own, together[rows])
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("inputs", [512, 1024])
+def test_a_row_is_the_same_however_the_work_is_cut_up(gpu_ops: Ops, kernel_device: torch.device, inputs: int) -> None:
+    from maskpredict.model.gpu_linear import Blocks, linear
+
+    x, layer = numbers(40, inputs, device=kernel_device), linear_layer(inputs, 64, kernel_device)
+    norm = layer_norm(inputs, kernel_device) if inputs == 512 else None
+    chosen = gpu_ops.linear(x, layer.weight, layer.bias, norm=norm)
+    for blocks in (Blocks(16, 16), Blocks(16, 64), Blocks(32, 32)):
+        assert torch.equal(linear(x, layer.weight, layer.bias, norm=norm, blocks=blocks), chosen)
+
+
+@torch.inference_mode()
+def test_a_layer_norm_of_rows_far_from_zero(gpu_ops: Ops, kernel_device: torch.device) -> None:
+    x, norm = 30 + numbers(20, 128, device=kernel_device), layer_norm(128, kernel_device)
+    layer = linear_layer(128, 48, kernel_device)
+    got, wanted = (ops.linear(x, layer.weight, layer.bias, norm=norm) for ops in (gpu_ops, fused_ops))
+    assert_near(got, wanted)
 
 
 @torch.inference_mode()
@@ -148,3 +182,14 @@ def test_the_best_of_each_block(gpu_ops: Ops, kernel_device: torch.device, rows:
     best = best_tokens(nn.functional.linear(norm(x), weight).float() + penalty, 1)
     own = got.token_GN.gather(0, got.highest_GN.argmax(0, keepdim=True))[0]
     assert torch.equal(own.long(), best.tokens_RC[:, 0])
+
+
+@torch.inference_mode()
+def test_the_best_of_each_block_is_the_same_in_any_company(gpu_ops: Ops, kernel_device: torch.device) -> None:
+    x, norm = numbers(40, 96, device=kernel_device), layer_norm(96, kernel_device)
+    weight, penalty = numbers(300, 96, device=kernel_device, seed=4) / 4, torch.zeros(300, device=kernel_device)
+    together = gpu_ops.block_bests(x, norm, weight, penalty)
+    alone = gpu_ops.block_bests(x[7:8], norm, weight, penalty)
+    assert torch.equal(alone.highest_GN, together.highest_GN[:, 7:8])
+    assert torch.equal(alone.total_GN, together.total_GN[:, 7:8])
+    assert torch.equal(alone.token_GN, together.token_GN[:, 7:8])

@@ -9,6 +9,7 @@ Products are added up in float32 in one order, whatever the number of rows: a ro
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 import triton
@@ -93,6 +94,14 @@ def wait_for_the_kernel_before(AHEAD: tl.constexpr):  # type: ignore[no-untyped-
         tl.debug_barrier()
 
 
+@triton.jit
+def ask_for(AT):  # type: ignore[no-untyped-def]
+    """Have what lies at some places brought into the GPU's cache, 128 bytes at a time, and do not wait for it."""
+    tl.inline_asm_elementwise(
+        "prefetch.global.L2 [$1]; mov.u32 $0, 0;", "=r,l", [AT.to(tl.int64)], dtype=tl.int32, is_pure=False, pack=1
+    )
+
+
 @triton.jit(do_not_specialize=["rows"])
 def _linear(  # type: ignore[no-untyped-def]
     X, WEIGHT, BIAS, NORM_WEIGHT, NORM_BIAS, RESIDUAL, OUT, KEYS, VALUES,
@@ -132,14 +141,18 @@ def _linear(  # type: ignore[no-untyped-def]
             tl.debug_barrier()
         if AHEAD:
             tl.extra.cuda.gdc_launch_dependents()
-        # A weight that is used as it comes would be waited for above, where it is asked for.
-        weight = tl.where(there[None, None, :], weight, 0.0)
+        # What is multiplied as it comes would be waited for where it is asked for.
         if NORM:
             x = normed_slices(x, norm_weight, norm_bias, epsilon, INPUTS, SLICES)
         else:
             x = tl.where(real[None, :, None], x, 0.0)
+        weight = tl.where(there[None, None, :], weight, 0.0)
         y = tl.dot(x, weight)
     else:
+        if AHEAD:
+            for first in tl.static_range(0, INPUTS, STEP):
+                line = tl.minimum(first + tl.arange(0, STEP // 64) * 64, INPUTS - 1)
+                ask_for(WEIGHT + any_column[:, None] * INPUTS + line[None, :])
         wait_for_the_kernel_before(AHEAD)
         if ADD:
             residual = tl.load(RESIDUAL + row[:, None] * outputs + column[None, :], mask=inside, other=0.0)
@@ -215,9 +228,9 @@ def _launch(
     rows, (outputs, inputs) = len(x_NK), weight_MK.shape
     assert x_NK.stride(1) == 1
     assert weight_MK.is_contiguous()
-    within = outputs if keys is None else inputs
-    blocks = blocks or blocks_of(rows, inputs, outputs, whole=norm is not None, within=within)
-    step = step_of(inputs, blocks.step, whole=norm is not None)
+    whole = norm is not None
+    blocks = blocks or blocks_of(rows, inputs, outputs, whole=whole, dividing=0 if keys is None else inputs)
+    step = step_of(inputs, blocks.step, whole=whole)
     norm_weight, norm_bias = (None, None) if norm is None else (norm.weight, norm.bias)
     # A pointer that is not there is not followed; any other stands in for it.
     _linear[(triton.cdiv(rows, blocks.tile), triton.cdiv(outputs, blocks.columns))](
@@ -236,21 +249,18 @@ def launch_options() -> dict[str, bool]:
     return {"launch_pdl": True} if LAUNCH_AHEAD else {}
 
 
-def blocks_of(rows: int, inputs: int, outputs: int, *, whole: bool, within: int) -> Blocks:
-    """The blocks with which the busiest processor fetches least; those of columns divide `within`."""
+@cache
+def blocks_of(rows: int, inputs: int, outputs: int, *, whole: bool, dividing: int = 0) -> Blocks:
+    """The blocks with which the busiest processor fetches least; their columns divide `dividing`, if that is not 0."""
     step = step_of(inputs, STEP, whole=whole)
 
     def fetched(blocks: Blocks) -> int:
         programs = triton.cdiv(rows, blocks.tile) * triton.cdiv(outputs, blocks.columns)
         return int(triton.cdiv(programs, PROCESSORS)) * (blocks.tile + blocks.columns)
 
-    fitting = [
-        Blocks(tile, columns)
-        for tile in TILES
-        for columns in COLUMNS
-        if tile * step <= max(MOST_OF_X, TILES[0] * step) and columns * step <= max(MOST_OF_WEIGHT, COLUMNS[0] * step)
-    ]
-    return min((blocks for blocks in fitting if within % blocks.columns == 0 or blocks.columns == COLUMNS[0]), key=fetched)
+    tiles = [tile for tile in TILES if tile * step <= MOST_OF_X] or TILES[:1]
+    columns = [count for count in COLUMNS if count * step <= MOST_OF_WEIGHT and dividing % count == 0] or COLUMNS[:1]
+    return min((Blocks(tile, count) for tile in tiles for count in columns), key=fetched)
 
 
 def step_of(inputs: int, most: int, *, whole: bool) -> int:

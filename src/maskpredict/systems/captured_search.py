@@ -54,9 +54,9 @@ def search_kind(transformer: Transformer, beams: int) -> type[Search]:
 class SearchRecordings:
     """The recordings of one model, made when a shape is needed for the second time."""
 
-    def __init__(self, *, fusing: bool = True) -> None:
+    def __init__(self, *, fusing: bool = False) -> None:
         self.fusing = fusing
-        """Whether fused kernels are used where they can be."""
+        """Whether fused kernels are used where they can be; not by themselves yet, see `captured_cmlm.Recordings`."""
         self.fused: FusedTransformer | None = None
         self.made: dict[Shape, Recording | None] = {}
         self.in_use = threading.Lock()
