@@ -45,7 +45,7 @@ def test_several_workers_share_socket_metrics_and_files(
     cmlm_folder: Path, tmp_path: Path, started: Started, wait_until: WaitUntil
 ) -> None:
     with started(cmlm_folder, tmp_path / "log", "--workers", "2") as (url, process):
-        wait_until(lambda: (tmp_path / "log").read_text().count("ready") == 2)
+        wait_until(lambda: (tmp_path / "log").read_text().count(" is ready\n") == 2)
         before = _translations(url)
         for _ in range(20):  # each on a connection of its own, so that both workers have some
             assert httpx.post(f"{url}/translate", json={"q": "bane.", **PAIR}).status_code == 200
