@@ -49,7 +49,7 @@ def _scores(scores: list[Score]) -> str:
         [name, *(f"{own[split]:.1f}" if split in own else "" for split in splits)] for name, own in by_system.items()
     ]
     signatures = " and ".join(f"`{signature}`" for signature in dict.fromkeys(score.signature for score in scores))
-    return f"## Scores\n\n{_table(head + rows)}\n\nsacreBLEU on raw text (lines of it), {signatures}."
+    return f"## Scores\n\n{_table(head + rows)}\n\nsacreBLEU on raw text, with its lines in brackets: {signatures}."
 
 
 def _cost(runs: dict[str, Path]) -> str:
