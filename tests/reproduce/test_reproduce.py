@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -230,10 +230,14 @@ def test_the_student_can_be_trained_on_as_the_model_that_is_shipped(small: Run, 
     assert "| final |" in (work / "model" / "README.md").read_text()
 
 
+def write_reverse(teacher: Path) -> None:
+    """A model of the other direction; what it says does not matter."""
+    model = ModelFolder.read(teacher)
+    replace(model, languages=Languages(model.languages.target, model.languages.source)).write(Path("reverse"))
+
+
 def test_targets_translated_back_are_more_sources_for_the_final_training(small: Run, work: Path) -> None:
-    teacher = ModelFolder.read(work / "teacher" / "model")
-    languages = Languages(teacher.languages.target, teacher.languages.source)
-    replace(teacher, languages=languages).write(Path("reverse"))
+    write_reverse(work / "teacher" / "model")
     changes = ["final={steps: 3}", "enlarge={model: reverse, corpora: [train], n: 2}", "distill.beam_size=2"]
     assert small("--work", "work", *changes, "--redo").exit_code == 0
     distilled, enlarged = Dataset(work / "distilled"), Dataset(work / "enlarged")
@@ -248,6 +252,31 @@ def test_targets_translated_back_are_more_sources_for_the_final_training(small: 
     ]
     assert "data: work/enlarged" in (work / "final" / "config.yaml").read_text()
     assert not (work / "enlarging").exists()
+
+
+def test_text_of_either_language_gives_more_sources_too(small: Run, work: Path) -> None:
+    write_reverse(work / "teacher" / "model")
+    dataset = Dataset(work / "data")
+    languages, texts = dataset.languages, dataset.split("valid").texts
+    assert texts is not None
+    for language, lines, line in (
+        (languages.source, texts.source, "one two three four"),
+        (languages.target, texts.target, "four three two one"),
+    ):
+        # The first is held out, the second is new.
+        Path(f"more.{language}").write_text(f"{lines[0]}\n{line}\n")
+    more = [f"{{stem: more, language: {language}, name: {side}}}" for side, language in asdict(languages).items()]
+    changes = [f"enlarge={{model: reverse, corpora: [train], text: [{', '.join(more)}], n: 1}}", "final={steps: 3}"]
+    missing = small("--work", "work", *changes, "--redo", "--data", "elsewhere")
+    assert missing.exit_code == 2
+    assert f"elsewhere/more.{languages.source} is missing" in missing.stderr
+    assert small("--work", "work", *changes, "--redo", "--data", ".").exit_code == 0
+    train = Dataset(work / "enlarged").split("train")
+    pairs = {part.name: part.pairs for part in train.corpora}
+    assert list(pairs) == ["train", "train-back", "target-back", "source"]
+    assert pairs["source"] == 1
+    (said,) = [part.first for part in train.corpora if part.name == "source"]
+    assert train.source[said].tolist() == dataset.tokenizers.source.encode("one two three four")
 
 
 def test_more_sources_are_for_the_final_training_alone(small: Run) -> None:

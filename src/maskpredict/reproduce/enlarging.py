@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from maskpredict.corpus.dataset import Dataset
 from maskpredict.corpus.rearrange import join, turn_around
 from maskpredict.distill import DistillConfig, distill
 from maskpredict.reproduce.recipe import EnlargeConfig
@@ -26,17 +27,31 @@ def enlarge(config: EnlargeConfig, distillation: Distillation, work: Path, *, qu
     """Make WORK/enlarged, what is distilled with more sources, or go on with it; False when the time was over."""
     if (work / "enlarged").exists():  # it appears whole: whoever made it was killed before writing that down
         return True
-    steps = work / "enlarging"
-    turned, back, sources, translated = (steps / name for name in ("turned", "back", "sources", "translated"))
-    if not turned.exists():
-        turn_around(work / "data", turned, config.corpora)
-    several = replace(distillation(turned, Path(config.model), back), choose="n_best", n=config.n)
+    steps, languages = work / "enlarging", Dataset(work / "data").languages
+    turned, targets, back, turned_back, sources, translated = (
+        steps / name for name in ("turned", "targets", "back", "turned-back", "sources", "translated")
+    )
+    _unless_there(turned, lambda: turn_around(work / "data", turned, config.corpora))
+    _unless_there(targets, lambda: join([turned, *_gathered(work, languages.target)], targets))
+    several = replace(distillation(targets, Path(config.model), back), choose="n_best", n=config.n)
     if not distill(several, quiet=quiet).finished:
         return False
-    if not sources.exists():
-        turn_around(back, sources, suffix=SUFFIX)
+    _unless_there(turned_back, lambda: turn_around(back, turned_back, suffix=SUFFIX))
+    _unless_there(sources, lambda: join([turned_back, *_gathered(work, languages.source)], sources))
     if not distill(distillation(sources, work / "teacher", translated), quiet=quiet).finished:
         return False
     join([work / "distilled", translated], work / "enlarged")
     shutil.rmtree(steps)
     return True
+
+
+def _gathered(work: Path, language: str) -> list[Path]:
+    """The sentences of this language that the stage `gather` found, if any."""
+    folder = work / "gathered" / language
+    return [folder] if folder.exists() else []
+
+
+def _unless_there(folder: Path, make: Callable[[], None]) -> None:
+    """Make a folder that a call before, cut short, has not made."""
+    if not folder.exists():
+        make()

@@ -21,8 +21,8 @@ from maskpredict.training.config import TrainConfig
 
 T = TypeVar("T")
 
-RESERVED = {"prepare", "teacher", "distill", "student", "enlarge", "final", "evaluate", "ship", "analyze"} | {
-    *("corpus", "data", "distilled", "enlarging", "enlarged", "results", "model", "texts", "analysis")
+RESERVED = {"prepare", "teacher", "distill", "student", "gather", "enlarge", "final", "evaluate", "ship", "analyze"} | {
+    *("corpus", "data", "distilled", "gathered", "enlarging", "enlarged", "results", "model", "texts", "analysis")
 }
 """Names of stages and their folders."""
 
@@ -79,8 +79,20 @@ class EvaluateConfig:
 
 
 @dataclass(frozen=True)
+class TextFile:
+    """A file of sentences in one of the two languages, without translations."""
+
+    stem: str
+    """Path in the folder of the data; the language and `suffix` follow, as in STEM.en.xz."""
+    language: str
+    """Code of its language."""
+    name: str
+    """What it is called in `corpus_weights`."""
+
+
+@dataclass(frozen=True)
 class EnlargeConfig:
-    """More sources for the final training: targets translated back, for the teacher to translate once more."""
+    """More sources for the final training: targets translated back, and more text, for the teacher to translate."""
 
     model: str
     """An autoregressive model with the same vocabulary that translates the other way: its name or folder."""
@@ -88,6 +100,8 @@ class EnlargeConfig:
     """Names of the corpora whose targets it translates."""
     n: int = 5
     """How many ways to say each, the likeliest of its beam; each is a source."""
+    text: tuple[TextFile, ...] = ()
+    """More sentences: those of the source language are sources, those of the target language are translated back."""
 
 
 @dataclass(frozen=True)
@@ -185,6 +199,9 @@ class Recipe:
         self.distillation(Path("data"), Path("teacher"), Path("out"), None)
         if self.enlarge and self.final is None:
             raise UserError("section enlarge of the recipe: its text is for section final, which is not there.")
+        for text in self.enlarge.text if self.enlarge else ():
+            if text.language not in (self.source_language, self.target_language):
+                raise UserError(f"section enlarge of the recipe: {text.name} is in {text.language}, neither language.")
         for name in self.variants:
             if name in RESERVED or not re.fullmatch(r"[a-z][\w-]*", name):
                 raise UserError(f"{name!r} cannot be the name of a variant, which is a folder too; choose another.")

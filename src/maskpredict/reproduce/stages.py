@@ -13,6 +13,7 @@ from maskpredict.reproduce.analysis import analyze_work
 from maskpredict.reproduce.deadline import Deadline
 from maskpredict.reproduce.enlarging import enlarge
 from maskpredict.reproduce.evaluation import evaluate
+from maskpredict.reproduce.gathering import gather
 from maskpredict.reproduce.preparation import prepare_data
 from maskpredict.reproduce.recipe import Recipe
 from maskpredict.reproduce.shipping import ship
@@ -106,6 +107,15 @@ def _distill(job: Job) -> bool:
     return distill(job.recipe.distillation(data, teacher, out, job.deadline.left), quiet=job.quiet).finished
 
 
+def _gather_values(recipe: Recipe) -> dict[str, Any]:
+    return {"text": to_dict(recipe.enlarge)["text"]}
+
+
+def _gather(job: Job) -> bool:
+    gather(job.recipe, job.data, job.work)
+    return True
+
+
 def _enlarge_values(recipe: Recipe) -> dict[str, Any]:
     return {"enlarge": to_dict(recipe.enlarge)}
 
@@ -157,12 +167,16 @@ def stages(recipe: Recipe) -> tuple[Stage, ...]:
     """The stages of a recipe in the order in which they are made."""
     distilled = ("distilled", "distilled.shards")
     enlarged = ("enlarged", "enlarging")
-    more = Stage("enlarge", enlarged, ("prepare", "teacher", "distill"), _enlarge_values, _enlarge)
+    gathered = Stage("gather", ("gathered",), ("prepare",), _gather_values, _gather)
+    more_text = [gathered] if recipe.enlarge and recipe.enlarge.text else []
+    needs = ("prepare", "teacher", *(stage.name for stage in more_text), "distill")
+    more = Stage("enlarge", enlarged, needs, _enlarge_values, _enlarge)
     final = [] if recipe.final is None else [_training(recipe, "final")]
     last = "student" if recipe.final is None else "final"
     analysis = Stage("analyze", ("analysis",), ("prepare", "student"), _analyze_values, _analyze)
     return (
         Stage("prepare", ("data",), (), _prepare_values, _prepare),
+        *more_text,
         _training(recipe, "teacher"),
         Stage("distill", distilled, ("prepare", "teacher"), _distill_values, _distill, shared=True),
         _training(recipe, "student"),
