@@ -5,7 +5,7 @@
 For every layer and several numbers of rows, in float16: microseconds of one launch in a recorded graph of many, one
 after the other as in a translation, with weights that come from memory and with weights that are in the cache; which
 way of cutting up is fastest, against the one that `gpu_linear` and `gpu_vocabulary` choose; and PyTorch's own kernels.
-Then the chosen ones once more, started before the kernel in front of them has ended (`gpu_linear.LAUNCH_AHEAD`).
+Then the chosen ones once more, without being started before the kernel in front of them has ended (`launch_ahead`).
 Takes a minute, most of it compiling.
 """
 
@@ -25,7 +25,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from maskpredict.model import fused_ops, gpu_linear
+from maskpredict.model import fused_ops, launch_ahead
 from maskpredict.model.fused_ops import Activation
 from maskpredict.model.gpu_linear import Blocks, blocks_of, linear
 from maskpredict.model.gpu_vocabulary import Tokens, block_bests, tokens_of
@@ -175,14 +175,14 @@ def main(results: str) -> None:
             show(plain, found)
         write(Path(results), measured)
     wanted = chain(layers[1], layers[2])
-    gpu_linear.LAUNCH_AHEAD = True
+    launch_ahead.WANTED = False
     compile_all(layers, chosen_only=True)
-    print("started ahead; a chain of layers comes out the same:", torch.equal(wanted, chain(layers[1], layers[2])))
+    print("not started ahead; a chain of layers comes out the same:", torch.equal(wanted, chain(layers[1], layers[2])))
     for layer in layers:
         for rows in ROWS:
-            ahead = measure(layer, rows, None)
-            measured.append(replace(ahead, way="ahead"))
-            print(f"{layer.shape.name:22} {rows:4} rows: {ahead.from_memory:6.2f} us  same {ahead.same_in_company}")
+            behind = measure(layer, rows, None)
+            measured.append(replace(behind, way="not ahead"))
+            print(f"{layer.shape.name:22} {rows:4} rows: {behind.from_memory:6.2f} us  same {behind.same_in_company}")
         write(Path(results), measured)
 
 

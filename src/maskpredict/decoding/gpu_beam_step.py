@@ -14,6 +14,7 @@ from torch import Tensor
 from maskpredict.decoding.beam_search import Beams, Search
 from maskpredict.decoding.best_tokens import GPU_GROUP
 from maskpredict.decoding.gpu_scan import scan
+from maskpredict.model.launch_ahead import launch_options, let_the_next_kernel_start, wait_for_the_kernel_before
 
 MOST_BEAMS = 16
 """All continuations of a sentence are held at once: twice the square of this."""
@@ -22,11 +23,13 @@ MOST_BEAMS = 16
 @triton.jit(do_not_specialize=["vocabulary", "groups", "eos"])
 def _best_of_groups(  # type: ignore[no-untyped-def]
     LOGITS, HIGHEST, NORM, LOG_PROBS, TOKENS, END, stride, vocabulary, groups, eos,
-    COUNT: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr,
+    COUNT: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, AHEAD: tl.constexpr,
 ):  # fmt: skip
     """The best COUNT tokens of a row, one after the other: each is in the group whose highest is the highest."""
     row = tl.program_id(0).to(tl.int64)
     group, place = tl.arange(0, GROUPS), tl.arange(0, GROUP)
+    wait_for_the_kernel_before(AHEAD)
+    let_the_next_kernel_start(AHEAD)
     highest = tl.load(HIGHEST + row * groups + group, mask=group < groups, other=float("-inf"))
     norm = tl.load(NORM + row)
     last_value = tl.full((GROUPS,), float("inf"), tl.float32)  # what was taken of each group so far
@@ -52,12 +55,14 @@ def _continue(  # type: ignore[no-untyped-def]
     NEW_SCORES, NEW_TOKENS, NEW_LOG_PROBS, NEW_DONE_SCORES, NEW_DONE_TOKENS, NEW_DONE_LOG_PROBS, FINISHED, LAST, ORIGIN,
     time, width, eos, norm,
     BEAMS: tl.constexpr, COUNT: tl.constexpr, CANDIDATES: tl.constexpr, ALL: tl.constexpr, ENTRIES: tl.constexpr,
-    WIDTH: tl.constexpr,
+    WIDTH: tl.constexpr, AHEAD: tl.constexpr,
 ):  # fmt: skip
     """What becomes of the hypotheses of a sentence: the best continuations go on, and those that end are done."""
     first = tl.program_id(0) * BEAMS
     place = tl.arange(0, WIDTH)
     inside = place < width
+    wait_for_the_kernel_before(AHEAD)
+    let_the_next_kernel_start(AHEAD)
     at_limit = tl.load(LIMITS + tl.program_id(0)) <= time + 1
 
     number = tl.arange(0, ALL)  # every continuation of every beam
@@ -153,10 +158,11 @@ class GpuSearch(Search):
         norm_R, highest_RG = scan(logits_RV, GPU_GROUP)
         log_probs_RC, end_R = norm_R.new_empty(rows, count), norm_R.new_empty(rows)
         tokens_RC = torch.empty((rows, count), dtype=torch.long, device=logits_RV.device)
-        groups = highest_RG.shape[1]
+        groups, options = highest_RG.shape[1], launch_options(logits_RV)
         _best_of_groups[(rows,)](
             logits_RV, highest_RG, norm_R, log_probs_RC, tokens_RC, end_R,
             logits_RV.stride(0), vocabulary, groups, self.eos, count, GPU_GROUP, triton.next_power_of_2(groups),
+            **options,
         )  # fmt: skip
         alive, done = _like(self.alive), _like(self.done)
         finished_B = torch.empty(sentences, dtype=torch.uint8, device=logits_RV.device)
@@ -166,7 +172,7 @@ class GpuSearch(Search):
             log_probs_RC, tokens_RC, end_R, self.limits_B, *_parts(self.alive), *_parts(self.done), *_parts(alive),
             *_parts(done), finished_B, last_R, origin_R, time, width, self.eos, length_norm,
             beams, count, min(2 * beams, beams * count), triton.next_power_of_2(beams * count),
-            triton.next_power_of_2(3 * beams), triton.next_power_of_2(width),
+            triton.next_power_of_2(3 * beams), triton.next_power_of_2(width), **options,
         )  # fmt: skip
         self.alive, self.done, self.finished_B = alive, done, finished_B.view(torch.bool)
         self.last_R, self.origin_R = last_R, origin_R if beams > 1 else None

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from maskpredict.decoding.fixed_drafts import FixedDrafts
 from maskpredict.model.fused_ops import BlockBests
+from maskpredict.model.launch_ahead import launch_options, let_the_next_kernel_start, wait_for_the_kernel_before
 
 WIDEST = 128
 """Positions of a draft: a program compares all of them with each other."""
@@ -20,10 +21,13 @@ NUMBERS_AT_ONCE = 8192
 @triton.jit(do_not_specialize=["width", "classes", "candidates", "passes", "shortest", "longest", "pad", "mask_id"])
 def _begin(  # type: ignore[no-untyped-def]
     SCORES, TOKENS, LOG_PROBS, LENGTH_SCORES, LENGTHS, USED, PRUNED, INPUTS, MASKED, PASSES,
-    width, classes, candidates, passes, shortest, longest, pad, mask_id, WIDTH: tl.constexpr, CLASSES: tl.constexpr,
+    width, classes, candidates, passes, shortest, longest, pad, mask_id,
+    WIDTH: tl.constexpr, CLASSES: tl.constexpr, AHEAD: tl.constexpr,
 ):  # fmt: skip
     sentence, place, of_class = tl.program_id(0), tl.arange(0, WIDTH), tl.arange(0, CLASSES)
     there = of_class < classes
+    wait_for_the_kernel_before(AHEAD)
+    let_the_next_kernel_start(AHEAD)
     scores = tl.load(SCORES + sentence * classes + of_class, mask=there, other=float("-inf")).to(tl.float32)
     for candidate in range(candidates):
         likeliest = tl.argmax(scores, 0)
@@ -70,10 +74,12 @@ def _best(HIGHEST, TOTAL, TOKEN, row, inside, rows, blocks, WIDTH: tl.constexpr,
 def _between_passes(  # type: ignore[no-untyped-def]
     HIGHEST, TOTAL, TOKEN, TOKENS, LOG_PROBS, LENGTHS, USED, INPUTS, MASKED, PASSES,
     t, width, blocks, mask_id, log_threshold,
-    WIDTH: tl.constexpr, CHUNK: tl.constexpr, TAKE: tl.constexpr, MASK: tl.constexpr,
+    WIDTH: tl.constexpr, CHUNK: tl.constexpr, TAKE: tl.constexpr, MASK: tl.constexpr, AHEAD: tl.constexpr,
 ):  # fmt: skip
     draft, place = tl.program_id(0), tl.arange(0, WIDTH)
     row, inside = draft * width + place, place < width
+    wait_for_the_kernel_before(AHEAD)
+    let_the_next_kernel_start(AHEAD)
     token = tl.load(TOKENS + row, mask=inside, other=0)
     log_prob = tl.load(LOG_PROBS + row, mask=inside, other=0.0)
     if TAKE:
@@ -109,7 +115,7 @@ def begin(
         scores_BC, drafts.tokens_RW, drafts.log_probs_RW, drafts.length_scores_R, drafts.lengths_R, drafts.used_R,
         drafts.pruned_R, drafts.inputs_RW, drafts.masked_RW, drafts.passes_R,
         width, classes, rows // sentences, passes, shortest, longest, pad, mask,
-        triton.next_power_of_2(width), triton.next_power_of_2(classes),
+        triton.next_power_of_2(width), triton.next_power_of_2(classes), **launch_options(scores_BC),
     )  # fmt: skip
 
 
@@ -143,4 +149,5 @@ def _launch(drafts: FixedDrafts, bests: BlockBests | None, t: int | None, mask: 
         drafts.masked_RW, drafts.passes_R,
         t or 0, width, blocks, mask, log_threshold,
         whole, max(1, NUMBERS_AT_ONCE // whole), bests is not None, t is not None, num_warps=8,
+        **launch_options(drafts.tokens_RW),
     )  # fmt: skip

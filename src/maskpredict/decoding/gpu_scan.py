@@ -7,14 +7,21 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from maskpredict.model.launch_ahead import launch_options, let_the_next_kernel_start, wait_for_the_kernel_before
+
 BLOCK = 2048
 """Logits that a program holds at once."""
 
 
 @triton.jit
-def _scan(LOGITS, NORM, HIGHEST, stride, VOCABULARY: tl.constexpr, GROUP: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def _scan(  # type: ignore[no-untyped-def]
+    LOGITS, NORM, HIGHEST, stride,
+    VOCABULARY: tl.constexpr, GROUP: tl.constexpr, BLOCK: tl.constexpr, AHEAD: tl.constexpr,
+):  # fmt: skip
     groups: tl.constexpr = (VOCABULARY + GROUP - 1) // GROUP
     row = tl.program_id(0).to(tl.int64)
+    wait_for_the_kernel_before(AHEAD)
+    let_the_next_kernel_start(AHEAD)
     highest, total = float("-inf"), 0.0
     for first in range(0, VOCABULARY, BLOCK):
         place = first + tl.arange(0, BLOCK)
@@ -65,5 +72,6 @@ def scan(logits_RV: Tensor, group: int) -> tuple[Tensor, Tensor]:
     rows, vocabulary = logits_RV.shape
     norm_R = torch.empty(rows, dtype=torch.float32, device=logits_RV.device)
     highest_RG = torch.empty((rows, -(-vocabulary // group)), dtype=torch.float32, device=logits_RV.device)
-    _scan[(rows,)](logits_RV, norm_R, highest_RG, logits_RV.stride(0), vocabulary, group, BLOCK)
+    options = launch_options(logits_RV)
+    _scan[(rows,)](logits_RV, norm_R, highest_RG, logits_RV.stride(0), vocabulary, group, BLOCK, **options)
     return norm_R, highest_RG

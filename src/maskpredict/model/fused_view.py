@@ -17,6 +17,8 @@ from maskpredict.model.fused_transformer import FusedTransformer, no_penalty_but
 from maskpredict.model.layout import Padded
 from maskpredict.model.transformer import Memory, Transformer
 
+FUSING = True
+"""Whether recorded translations use fused kernels where these prove themselves."""
 TOLERANCE = 32
 """Units of rounding that the results may differ by, relative to their size; wrong results differ by far more."""
 

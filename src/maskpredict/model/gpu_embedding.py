@@ -7,23 +7,27 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from maskpredict.model.launch_ahead import launch_options, let_the_next_kernel_start, wait_for_the_kernel_before
+
 
 @triton.jit(do_not_specialize=["width", "first", "ids_stride"])
 def _embed(  # type: ignore[no-untyped-def]
     IDS, TOKENS, POSITIONS, SLOT, OUT, width, first, ids_stride, scale,
-    SIZE: tl.constexpr, WHOLE: tl.constexpr, HAS_SLOT: tl.constexpr,
+    SIZE: tl.constexpr, WHOLE: tl.constexpr, HAS_SLOT: tl.constexpr, AHEAD: tl.constexpr,
 ):  # fmt: skip
     row, column = tl.program_id(0) // width, tl.program_id(0) % width
     channel = tl.arange(0, WHOLE)
     inside = channel < SIZE
-    token = tl.load(IDS + row * ids_stride + column).to(tl.int64)
-    x = tl.load(TOKENS + token * SIZE + channel, mask=inside, other=0.0).to(tl.float32) * scale
     place = first + column
     if HAS_SLOT:
         place = tl.maximum(place - 1, 0)
-    x += tl.load(POSITIONS + place * SIZE + channel, mask=inside, other=0.0).to(tl.float32)
-    if HAS_SLOT:
         slot = tl.load(SLOT + channel, mask=inside, other=0.0).to(tl.float32)
+    position = tl.load(POSITIONS + place * SIZE + channel, mask=inside, other=0.0).to(tl.float32)
+    wait_for_the_kernel_before(AHEAD)
+    let_the_next_kernel_start(AHEAD)
+    token = tl.load(IDS + row * ids_stride + column).to(tl.int64)
+    x = tl.load(TOKENS + token * SIZE + channel, mask=inside, other=0.0).to(tl.float32) * scale + position
+    if HAS_SLOT:
         x = tl.where(column == 0, slot, x)
     tl.store(OUT + tl.program_id(0) * SIZE + channel, x.to(OUT.dtype.element_ty), mask=inside)
 
@@ -39,5 +43,6 @@ def embed(
     _embed[(rows * width,)](
         ids_RT, tokens, positions, out_RTD if slot_D is None else slot_D, out_RTD, width, first, ids_RT.stride(0),
         float(scale), size, triton.next_power_of_2(size), slot_D is not None, num_warps=2,
+        **launch_options(ids_RT),
     )  # fmt: skip
     return out_RTD

@@ -17,6 +17,7 @@ import triton.language as tl
 from torch import Tensor, nn
 
 from maskpredict.model.fused_ops import Activation
+from maskpredict.model.launch_ahead import launch_options, let_the_next_kernel_start, wait_for_the_kernel_before
 
 PROCESSORS = 132
 """Of a large GPU; where there are fewer, programs take turns."""
@@ -30,8 +31,6 @@ MOST_OF_X, MOST_OF_WEIGHT = 16_384, 32_768
 """Numbers of each that a program may hold, for the sake of its registers."""
 MOST_IN_FLIGHT = 204_800
 """Bytes of both that a program may have asked for at once: what a processor's own memory holds, less some for sums."""
-LAUNCH_AHEAD = False
-"""Whether a program starts, and asks for weights, before the kernel in front of it has ended."""
 ACTIVATIONS: dict[Activation | None, int] = {None: 0, "gelu": 1, "relu": 2}
 
 
@@ -86,10 +85,10 @@ def added_up(y, SLICES: tl.constexpr):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def wait_for_the_kernel_before(AHEAD: tl.constexpr):  # type: ignore[no-untyped-def]
+def wait_once_asked(AHEAD: tl.constexpr):  # type: ignore[no-untyped-def]
     """What stands above asks for memory before what stands below; else the compiler would put off half of it."""
     if AHEAD:
-        tl.extra.cuda.gdc_wait()
+        wait_for_the_kernel_before(AHEAD)
     else:
         tl.debug_barrier()
 
@@ -131,7 +130,7 @@ def _linear(  # type: ignore[no-untyped-def]
             place = tl.arange(0, STEP)
             norm_weight = part(NORM_WEIGHT + place, place < INPUTS, EVEN)
             norm_bias = part(NORM_BIAS + place, place < INPUTS, EVEN)
-        wait_for_the_kernel_before(AHEAD)
+        wait_once_asked(AHEAD)
         if ADD:
             residual = tl.load(RESIDUAL + row[:, None] * outputs + column[None, :], mask=inside, other=0.0)
         if NORM:
@@ -139,8 +138,7 @@ def _linear(  # type: ignore[no-untyped-def]
         else:
             x = part(x_at, x_place < INPUTS, EVEN)
             tl.debug_barrier()
-        if AHEAD:
-            tl.extra.cuda.gdc_launch_dependents()
+        let_the_next_kernel_start(AHEAD)
         # What is multiplied as it comes would be waited for where it is asked for.
         if NORM:
             x = normed_slices(x, norm_weight, norm_bias, epsilon, INPUTS, SLICES)
@@ -153,11 +151,10 @@ def _linear(  # type: ignore[no-untyped-def]
             for first in tl.static_range(0, INPUTS, STEP):
                 line = tl.minimum(first + tl.arange(0, STEP // 64) * 64, INPUTS - 1)
                 ask_for(WEIGHT + any_column[:, None] * INPUTS + line[None, :])
-        wait_for_the_kernel_before(AHEAD)
+        wait_once_asked(AHEAD)
         if ADD:
             residual = tl.load(RESIDUAL + row[:, None] * outputs + column[None, :], mask=inside, other=0.0)
-        if AHEAD:
-            tl.extra.cuda.gdc_launch_dependents()
+        let_the_next_kernel_start(AHEAD)
         y = tl.zeros((SLICES, TILE, COLUMNS), tl.float32)
         for first in range(0, INPUTS, STEP):
             x = part(x_at + first, x_place < INPUTS - first, EVEN)
@@ -239,14 +236,9 @@ def _launch(
         rows, outputs, x_NK.stride(0), 0 if keys is None else keys.stride(0), 0.0 if norm is None else norm.eps,
         inputs, step, slices_of(step, blocks.warps), blocks.tile, blocks.columns,
         bias_M is not None, norm is not None, ACTIVATIONS[activation], residual_NM is not None,
-        0 if keys is None else keys.shape[1], LAUNCH_AHEAD,
-        num_warps=blocks.warps, num_stages=stages_of(blocks, inputs, step, x_NK.element_size()), **launch_options(),
+        0 if keys is None else keys.shape[1],
+        num_warps=blocks.warps, num_stages=stages_of(blocks, inputs, step, x_NK.element_size()), **launch_options(x_NK),
     )  # fmt: skip
-
-
-def launch_options() -> dict[str, bool]:
-    """What lets a kernel start early; Triton for other GPUs does not know it."""
-    return {"launch_pdl": True} if LAUNCH_AHEAD else {}
 
 
 @cache

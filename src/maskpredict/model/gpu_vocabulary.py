@@ -14,19 +14,18 @@ import triton
 import triton.language as tl
 from torch import Tensor, nn
 
-from maskpredict.model import gpu_linear
 from maskpredict.model.fused_ops import VOCABULARY_BLOCK, BlockBests
 from maskpredict.model.gpu_linear import (
     WARPS,
     added_up,
     ask_for,
-    launch_options,
     normed_slices,
     part,
     slices_of,
     step_of,
-    wait_for_the_kernel_before,
+    wait_once_asked,
 )
+from maskpredict.model.launch_ahead import launch_options, let_the_next_kernel_start
 
 FEW_ROWS = 16
 """Rows up to which a program takes no more than that."""
@@ -71,14 +70,13 @@ def _block_bests(  # type: ignore[no-untyped-def]
         ask_for(WEIGHT + of_block[:, None] * INPUTS + line[None, :])
     norm_weight = part(NORM_WEIGHT + place, place < INPUTS, EVEN)
     norm_bias = part(NORM_BIAS + place, place < INPUTS, EVEN)
-    token = block * BLOCK + tl.arange(0, AT_ONCE)
-    next_penalty = tl.load(PENALTY + token, mask=token < vocabulary, other=float("-inf"))
-    wait_for_the_kernel_before(AHEAD)
+    wait_once_asked(AHEAD)
     # Past the end stands the last row once more, and is thrown away; so it is with tokens, which are impossible there.
     any_row = tl.minimum(row, rows - 1)
     x = part(X + any_row[:, None] * x_stride + place[None, :], (place < INPUTS)[None, :], EVEN)
-    if AHEAD:
-        tl.extra.cuda.gdc_launch_dependents()
+    token = block * BLOCK + tl.arange(0, AT_ONCE)
+    next_penalty = tl.load(PENALTY + token, mask=token < vocabulary, other=float("-inf"))
+    let_the_next_kernel_start(AHEAD)
     x = normed_slices(x, norm_weight, norm_bias, epsilon, INPUTS, SLICES)
     weight_place = tl.arange(0, SLICES)[:, None, None] * SIZE + tl.arange(0, SIZE)[None, :, None]
     # Of every AT_ONCE-th token: the highest logit, the sum of exp(logit - highest), and the first such token.
@@ -125,8 +123,7 @@ def block_bests(
         x_NK, weight_VK, penalty_V, norm.weight, norm.bias, highest_GN, total_GN, token_GN,
         rows, vocabulary, x_NK.stride(0), norm.eps,
         inputs, step, slices_of(step, WARPS), tokens.tile, VOCABULARY_BLOCK, tokens.at_once,
-        tokens.early and x_NK.is_cuda, gpu_linear.LAUNCH_AHEAD,
-        num_warps=WARPS, num_stages=tokens.stages, **launch_options(),
+        tokens.early and x_NK.is_cuda, num_warps=WARPS, num_stages=tokens.stages, **launch_options(x_NK),
     )  # fmt: skip
     return BlockBests(highest_GN, total_GN, token_GN)
 

@@ -11,6 +11,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from maskpredict.model.launch_ahead import launch_options, let_the_next_kernel_start, wait_for_the_kernel_before
+
 SMALLEST_TILE, KEYS_AT_ONCE = 16, 32
 """Queries and keys that a program holds; the matrix units take no fewer than 16."""
 
@@ -19,11 +21,13 @@ SMALLEST_TILE, KEYS_AT_ONCE = 16, 32
 @triton.jit(do_not_specialize=["queries", "keys", "seen_row", "seen_query"])
 def _attend(  # type: ignore[no-untyped-def]
     Q, K, V, SEEN, OUT, queries, keys, q_row, q_token, k_row, k_token, v_row, v_token, seen_row, seen_query, scale,
-    HEADS: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+    HEADS: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr, AHEAD: tl.constexpr,
 ):  # fmt: skip
     row, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
     query, channel = tl.arange(0, TILE)[:, None], head * SIZE + tl.arange(0, SIZE)[None, :]
     real = query < queries
+    wait_for_the_kernel_before(AHEAD)
+    let_the_next_kernel_start(AHEAD)
     q = tl.load(Q + row * q_row + query * q_token + channel, mask=real, other=0.0)
     highest = tl.full((TILE,), float("-inf"), tl.float32)
     total = tl.zeros((TILE,), tl.float32)
@@ -50,11 +54,13 @@ def _attend(  # type: ignore[no-untyped-def]
 @triton.jit(do_not_specialize=["queries", "keys", "drafts"])
 def _attend_first(  # type: ignore[no-untyped-def]
     Q, K, V, LENGTHS, OUT, queries, keys, drafts, q_row, q_token, k_row, k_token, v_row, v_token, scale,
-    HEADS: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+    HEADS: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr, AHEAD: tl.constexpr,
 ):  # fmt: skip
     row, head = tl.program_id(0), tl.program_id(1)
     query, channel = tl.program_id(2) * TILE + tl.arange(0, TILE)[:, None], head * SIZE + tl.arange(0, SIZE)[None, :]
     sentence = row // drafts
+    wait_for_the_kernel_before(AHEAD)
+    let_the_next_kernel_start(AHEAD)
     length = tl.minimum(tl.load(LENGTHS + sentence).to(tl.int32), keys)
     q = tl.load(Q + row * q_row + query * q_token + channel, mask=query < queries, other=0.0)
     highest = tl.full((TILE,), float("-inf"), tl.float32)
@@ -87,6 +93,7 @@ def attend(q_RTHK: Tensor, keys_BSHK: Tensor, values_BSHK: Tensor, lengths_B: Te
         q_RTHK, keys_BSHK, values_BSHK, lengths_B, out, queries, keys_BSHK.shape[1], rows // len(keys_BSHK),
         q_RTHK.stride(0), q_RTHK.stride(1), keys_BSHK.stride(0), keys_BSHK.stride(1), values_BSHK.stride(0),
         values_BSHK.stride(1), size**-0.5, heads, size, SMALLEST_TILE, KEYS_AT_ONCE, num_warps=2,
+        **launch_options(q_RTHK),
     )  # fmt: skip
     return out
 
@@ -104,6 +111,6 @@ def row_attention(q: Tensor, k: Tensor, v: Tensor, seen_BTS: Tensor) -> Tensor:
         q, k, v, seen, out, queries, k.shape[1],
         q.stride(0), q.stride(1), k.stride(0), k.stride(1), v.stride(0), v.stride(1), seen.stride(0), seen.stride(1),
         size**-0.5,
-        heads, size, tile, KEYS_AT_ONCE, num_warps=2 if tile <= 32 else 4,
+        heads, size, tile, KEYS_AT_ONCE, num_warps=2 if tile <= 32 else 4, **launch_options(q),
     )  # fmt: skip
     return out

@@ -23,7 +23,7 @@ from maskpredict.decoding.fixed_drafts_check import comes_to_the_same
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.model.fused_transformer import FusedTransformer
-from maskpredict.model.fused_view import fused_view, give_up
+from maskpredict.model.fused_view import FUSING, fused_view, give_up
 from maskpredict.systems import captured_fused
 from maskpredict.systems.captured_fused import FusedComputation
 from maskpredict.systems.captured_plain import PlainComputation
@@ -44,10 +44,10 @@ Computation = Callable[[Tensor, Tensor], Tensor]
 class Recordings:
     """The recordings of one model, made when they are first needed."""
 
-    def __init__(self, system: CMLM, *, fusing: bool = False) -> None:
+    def __init__(self, system: CMLM, *, fusing: bool = FUSING) -> None:
         self.system = system
         self.fusing = fusing
-        """Whether fused kernels are used where they can be; on an H200 they are not yet faster (docs/speed.md)."""
+        """Whether fused kernels are still to be used where they can be: they are given up where they fail."""
         self.fused: FusedTransformer | None = None
         self.made: dict[Shape, Recording] = {}
         self.in_use = threading.Lock()

@@ -18,7 +18,7 @@ from maskpredict.decoding.beam_search import LEAVE_EVERY, Beams, Search
 from maskpredict.decoding.beam_step_check import finds_the_same
 from maskpredict.model.batch import Tokens
 from maskpredict.model.fused_transformer import FusedTransformer
-from maskpredict.model.fused_view import fused_view, give_up
+from maskpredict.model.fused_view import FUSING, fused_view, give_up
 from maskpredict.model.transformer import Transformer
 
 MOST_ROWS = 256
@@ -54,9 +54,9 @@ def search_kind(transformer: Transformer, beams: int) -> type[Search]:
 class SearchRecordings:
     """The recordings of one model, made when a shape is needed for the second time."""
 
-    def __init__(self, *, fusing: bool = False) -> None:
+    def __init__(self, *, fusing: bool = FUSING) -> None:
         self.fusing = fusing
-        """Whether fused kernels are used where they can be; not by themselves yet, see `captured_cmlm.Recordings`."""
+        """Whether fused kernels are still to be used where they can be: they are given up where they fail."""
         self.fused: FusedTransformer | None = None
         self.made: dict[Shape, Recording | None] = {}
         self.in_use = threading.Lock()
