@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -67,9 +68,9 @@ def test_mask_predict(
     group = requests(2)
     shape = Shape.of(group, settings, 32)
     assert shape is not None
+    shape = replace(shape, target_width=32)  # an untrained model may take any length for likely
     computation = FusedComputation(system, FusedTransformer(system.transformer, gpu_ops), gpu_draft_ops, shape)
     found = Recording(system, shape, computation).translate(group, settings)
-    assert found is not None
     for own, plain in zip(found, system.translate(group, settings), strict=True):
         best = ranked(own, settings)[0]
         assert best.ids == plain[0].ids

@@ -16,7 +16,7 @@ from maskpredict.model import fused_ops
 from maskpredict.model.folder import ModelFolder
 from maskpredict.model.fused_transformer import FusedTransformer
 from maskpredict.systems import build_system
-from maskpredict.systems.captured_cmlm import Recording
+from maskpredict.systems.captured_cmlm import Recording, Recordings, TooNarrow
 from maskpredict.systems.captured_fused import FusedComputation, suits
 from maskpredict.systems.captured_plain import PlainComputation
 from maskpredict.systems.captured_shape import MOST_POSITIONS, Shape
@@ -38,9 +38,10 @@ def requests(toy_tokenizers: Tokenizers, sentences: list[str], system: CMLM) -> 
 
 
 def shape_of(requests: list[Request], settings: MaskPredictSettings, system: CMLM) -> Shape:
+    """The shape of these requests, with room for the unlikeliest of their lengths."""
     shape = Shape.of(requests, settings, system.config.max_positions)
     assert shape is not None
-    return shape
+    return replace(shape, target_width=shape.target_width + 16)
 
 
 def recording_of(system: CMLM, shape: Shape, *, fused: bool) -> Recording:
@@ -76,7 +77,6 @@ def test_a_recording_finds_what_the_plain_path_finds(
         shape = shape_of(group, settings, system)
         assert suits(shape)
         found = recording_of(system, shape, fused=fused).translate(group, settings)
-        assert found is not None
         for request, own in zip(group, found, strict=True):
             (plain,) = system.translate([request], settings)
             assert_same(ranked(own, settings), plain)
@@ -110,16 +110,39 @@ def test_one_recording_serves_other_sentences_of_its_shape(
     assert len(alike) > 3
     for request in alike:
         found = recording.translate([request], settings)
-        assert found is not None
         assert_same(ranked(found[0], settings), system.translate([request], settings)[0])
 
 
-def test_a_target_longer_than_the_recording_is_left_to_the_plain_path(system: CMLM, requests: list[Request]) -> None:
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_target_longer_than_the_recording_is_no_result(system: CMLM, requests: list[Request], fused: bool) -> None:
     long = max(requests, key=lambda request: len(request.source))
     settings = MaskPredictSettings(2, 1)
-    shape = shape_of([long], settings, system)
-    for fused in (False, True):
-        assert recording_of(system, replace(shape, target_width=8), fused=fused).translate([long], settings) is None
+    shape = replace(shape_of([long], settings, system), target_width=8)
+    with pytest.raises(TooNarrow) as error:
+        recording_of(system, shape, fused=fused).translate([long], settings)
+    assert error.value.length == system.translate([long], settings)[0][0].lengths[0]
+
+
+def test_longer_targets_get_a_wider_recording(system: CMLM, requests: list[Request]) -> None:
+    """Their sources are shorter than what the model makes of them."""
+    recordings, settings = Recordings(system, fusing=False), MaskPredictSettings(3, 5)
+    for request in requests:
+        found = recordings.translate([request], settings)
+        assert found is not None
+        assert_same(ranked(found[0], settings), system.translate([request], settings)[0])
+    of_source: dict[int, set[int]] = {}
+    for shape in recordings.made:
+        of_source.setdefault(shape.source_width, set()).add(shape.target_width)
+    assert any(len(widths) > 1 for widths in of_source.values())
+
+
+def test_what_no_recording_is_wide_enough_for_is_left_to_the_plain_path(requests: list[Request]) -> None:
+    shape = Shape.of(requests[:1], MaskPredictSettings(4, 5), 512)
+    assert shape is not None
+    assert shape.widened(100, 512) == replace(shape, target_width=112)
+    assert shape.widened(500, 510) == replace(shape, target_width=504)
+    assert shape.widened(505, 510) is None
+    assert replace(shape, sentences=64).widened(100, 512) is None
 
 
 @pytest.mark.parametrize(

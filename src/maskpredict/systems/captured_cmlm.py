@@ -41,6 +41,14 @@ Computation = Callable[[Tensor, Tensor], Tensor]
 """(ids [B, S], their lengths [B]) -> the results of `FixedDrafts`."""
 
 
+class TooNarrow(Exception):
+    """A target of this length is longer than the recording allows for."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__(length)
+        self.length = length
+
+
 class Recordings:
     """The recordings of one model, made when they are first needed."""
 
@@ -55,31 +63,40 @@ class Recordings:
 
     def translate(self, requests: Sequence[Request], settings: MaskPredictSettings) -> list[list[Finished]] | None:
         """Each sentence's finished candidates; None when the plain path has to do it."""
-        shape = Shape.of(requests, settings, self.system.config.max_positions)
-        if shape is None:
-            return None
+        longest = self.system.config.max_positions
+        shape = Shape.of(requests, settings, longest)
         with self.in_use:
-            if shape in self.made:
-                return self.made[shape].translate(requests, settings)
-            if len(self.made) >= MOST_RECORDINGS:
-                self.made.pop(next(iter(self.made)))
-            if (fused := self._fused(shape)) is not None:
+            while shape is not None:
                 try:
-                    return self._record(shape, fused, requests, settings)
-                except torch.OutOfMemoryError:
-                    raise
-                except Exception as error:  # a kernel that cannot be compiled for this shape; no other one is tried
-                    give_up(error)
-                    self.fusing = False
-            return self._record(shape, PlainComputation(self.system, shape), requests, settings)
+                    return self._translate(shape, requests, settings)
+                except TooNarrow as error:
+                    shape = shape.widened(error.length, longest)
+        return None
+
+    def _translate(
+        self, shape: Shape, requests: Sequence[Request], settings: MaskPredictSettings
+    ) -> list[list[Finished]]:
+        if shape in self.made:
+            return self.made[shape].translate(requests, settings)
+        if len(self.made) >= MOST_RECORDINGS:
+            self.made.pop(next(iter(self.made)))
+        if (fused := self._fused(shape)) is not None:
+            try:
+                return self._record(shape, fused, requests, settings)
+            except (torch.OutOfMemoryError, TooNarrow):
+                raise
+            except Exception as error:  # a kernel that cannot be compiled for this shape; no other one is tried
+                give_up(error)
+                self.fusing = False
+        return self._record(shape, PlainComputation(self.system, shape), requests, settings)
 
     def _record(
         self, shape: Shape, computation: Computation, requests: Sequence[Request], settings: MaskPredictSettings
-    ) -> list[list[Finished]] | None:
+    ) -> list[list[Finished]]:
         recording = Recording(self.system, shape, computation)
-        found = recording.translate(requests, settings)
+        recording.run(requests)  # one that fails is not kept
         self.made[shape] = recording
-        return found
+        return recording.translate(requests, settings)
 
     def _fused(self, shape: Shape) -> Computation | None:
         if not (self.fusing and captured_fused.suits(shape)):
@@ -122,22 +139,24 @@ class Recording:
         self.graph: torch.cuda.CUDAGraph | None = None
         self.results: Tensor | None = None
 
+    def translate(self, requests: Sequence[Request], settings: MaskPredictSettings) -> list[list[Finished]]:
+        """Each sentence's finished candidates."""
+        shape = self.shape
+        parts = parts_of_results(self.run(requests), shape.rows, shape.target_width)
+        rows = [Row(*row) for row in zip(*(part.tolist() for part in parts), strict=True)]
+        starts = range(0, len(requests) * shape.candidates, shape.candidates)
+        return [_finished(rows[start : start + shape.candidates], shape.target_width, settings) for start in starts]
+
     @torch.inference_mode()
-    def translate(self, requests: Sequence[Request], settings: MaskPredictSettings) -> list[list[Finished]] | None:
-        """Each sentence's finished candidates; None when a target is longer than the recording allows for."""
+    def run(self, requests: Sequence[Request]) -> Tensor:
+        """The results of `FixedDrafts`."""
         self.inputs.copy_(torch.tensor(self._filled_in(requests)))
         if self.inputs.is_cuda:
             self._replay()
         else:
             self.results = self._run()
         assert self.results is not None
-        shape = self.shape
-        parts = parts_of_results(self.results.cpu(), shape.rows, shape.target_width)
-        rows = [Row(*row) for row in zip(*(part.tolist() for part in parts), strict=True)]
-        if max(row.length for row in rows) > shape.target_width:
-            return None
-        starts = range(0, len(requests) * shape.candidates, shape.candidates)
-        return [_finished(rows[start : start + shape.candidates], settings) for start in starts]
+        return self.results.cpu()
 
     def _filled_in(self, requests: Sequence[Request]) -> list[int]:
         """The inputs at the recording's shape; missing sentences are copies of the last."""
@@ -178,15 +197,18 @@ class Row:
     pruned: int
 
 
-def _finished(rows: Sequence[Row], settings: MaskPredictSettings) -> list[Finished]:
+def _finished(rows: Sequence[Row], width: int, settings: MaskPredictSettings) -> list[Finished]:
     """The drafts of one sentence that are to be looked at: one of each length, and no unlikely ones too many."""
     own: list[Row] = []
     for row in rows:
         if all(row.length != other.length for other in own):
             own.append(row)
     likely = likely_count([row.length_score for row in own], settings.length_threshold)
+    own = own[: max(likely, settings.num_hypotheses)]
+    if (longest := max(row.length for row in own)) > width:
+        raise TooNarrow(longest)
     finished = []
-    for number, row in enumerate(own[: max(likely, settings.num_hypotheses)]):
+    for number, row in enumerate(own):
         log_probs = row.log_probs[: row.length]
         score = sum(log_probs) / row.length
         set_aside = bool(row.pruned) or number >= likely

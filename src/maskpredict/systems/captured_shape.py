@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import MaskPredictSettings
@@ -11,6 +11,10 @@ from maskpredict.model.batch import round_up
 
 MOST_POSITIONS = 8_192
 """Target positions beyond which a batch is large enough to keep a GPU busy without a recording."""
+ROOM = 4
+"""Positions by which a target may exceed its source at first: every position is computed, needed or not."""
+STEP_OF_MORE = 16
+"""Widths of targets that need more are multiples of this, so that few shapes do for all of them."""
 
 
 @dataclass(frozen=True)
@@ -40,21 +44,23 @@ class Shape:
             return None  # which candidates are pruned would depend on which are tried
         if any(request.pins or request.template or request.length for request in requests):
             return None
-        source_width = round_up(1 + max(len(request.source) for request in requests))
-        target_width = min(round_up(max(source_width + 16, source_width * 3 // 2)), max_positions // 8 * 8)
-        sentences = 1 << (len(requests) - 1).bit_length()
-        if sentences * settings.length_candidates * target_width > MOST_POSITIONS:
-            return None
-        return cls(
-            sentences,
-            source_width,
-            target_width,
+        longest = max(len(request.source) for request in requests)
+        shape = cls(
+            1 << (len(requests) - 1).bit_length(),
+            round_up(1 + longest),
+            min(round_up(longest + ROOM), max_positions // 8 * 8),
             settings.length_candidates,
             settings.iterations,
             settings.suppress_tokens,
             settings.threshold,
             settings.prune_candidates,
         )
+        return shape if shape.rows * shape.target_width <= MOST_POSITIONS else None
+
+    def widened(self, longest: int, max_positions: int) -> Shape | None:
+        """The shape for targets up to this length, if a recording still suits them."""
+        width = min(round_up(longest, STEP_OF_MORE), max_positions // 8 * 8)
+        return replace(self, target_width=width) if longest <= width <= MOST_POSITIONS // self.rows else None
 
     @property
     def rows(self) -> int:
