@@ -30,7 +30,8 @@ from maskpredict.model.fused_ops import Activation
 from maskpredict.model.gpu_linear import Blocks, blocks_of, linear
 from maskpredict.model.gpu_vocabulary import Tokens, block_bests, tokens_of
 
-ROWS = (16, 32, 80, 160)
+ROWS = (16, 32, 40, 160, 200)
+"""A sentence or two at T=4 with one length candidate, or one with five of them."""
 WIDTH, VOCABULARY = 512, 16_000
 LAUNCHES = 100
 """In a graph, at least."""
@@ -39,7 +40,8 @@ MORE_THAN_THE_CACHE = 120 * 2**20
 REPLAYS = 20
 COMPILERS = 12
 """Kernels that are compiled side by side."""
-SMALL, LARGE = [Blocks(16, 16), Blocks(16, 32), Blocks(32, 16), Blocks(32, 32)], [Blocks(16, 64), Blocks(32, 64)]
+SMALL = [Blocks(16, 16), Blocks(16, 32), Blocks(32, 16), Blocks(32, 32)]
+LARGE = [Blocks(16, 64), Blocks(32, 64), Blocks(64, 32), Blocks(64, 64), Blocks(16, 128), Blocks(32, 128)]
 
 Way = Blocks | Tokens | None
 """How a kernel is cut up; None: the way that is chosen for this number of rows."""
