@@ -3,9 +3,8 @@
     python benchmarks/gpu_decoding.py CMLM TEACHER DATA SPLIT results.json [SENTENCES] [COMPUTE_TYPE]
 
 For both models and several settings, in float16 if not said otherwise, text in and text out: how many sentences come
-out the same as plainly, how long one takes (median), and how long one of 27 subwords takes. For fused kernels also
-whether a sentence comes out the same beside others. Beside the results, `results.kernels.txt` lists the GPU kernels of
-one translation in 4 passes.
+out the same as plainly, as plainly in float32, once more, and beside others; how long one takes (median), and how long
+one of 27 subwords takes. Beside the results, `results.kernels.txt` lists the GPU kernels of a translation in 4 passes.
 """
 
 from __future__ import annotations
@@ -57,6 +56,10 @@ class Way:
     """Whether fused kernels were really used: they are given up where they fail."""
     same_text: float
     """Share of the sentences that come out as they do plainly."""
+    same_as_float32: float
+    """Share of those that come out as they do plainly in float32."""
+    same_again: float
+    """Share of those that come out the same every time."""
     milliseconds: float
     """Median over the sentences."""
     milliseconds_of_27: float
@@ -93,14 +96,17 @@ def main(
     measured = []
     for model, every in ((cmlm, CMLM_SETTINGS), (teacher, BEAM_SETTINGS)):
         translator = Translator(model, device="cuda", compute_type=compute_type)
+        exact = Translator(model, device="cuda", compute_type="float32")
+        go(exact, "plain")
         chosen, typical = texts.source[: int(sentences)], of_length(translator, texts.source, LENGTH)
-        for settings in every:
-            measured.append(measure(translator, chosen, typical, settings))
-            print(measured[-1].settings, *measured[-1].ways, sep="\n  ", flush=True)
-            write(Path(results), measured, f"{data} {split}", compute_type)
         if model == cmlm:
             table = kernels_of(translator, typical, CMLM_SETTINGS[0])
             Path(results).with_suffix(".kernels.txt").write_text(table)
+        for settings in every:
+            wanted = [one.text for one in exact.translate(chosen, **settings)]
+            measured.append(measure(translator, chosen, typical, settings, wanted))
+            print(measured[-1].settings, *measured[-1].ways, sep="\n  ", flush=True)
+            write(Path(results), measured, f"{data} {split}", compute_type)
 
 
 def of_length(translator: Translator, sentences: Sequence[str], length: int) -> str:
@@ -109,23 +115,29 @@ def of_length(translator: Translator, sentences: Sequence[str], length: int) -> 
     return min(sentences[:2000], key=lambda sentence: abs(len(encode(sentence)) + 1 - length))
 
 
-def measure(translator: Translator, sentences: Sequence[str], typical: str, settings: dict[str, Any]) -> Measurement:
-    """Every way, each often enough that everything is recorded before it is timed."""
+def measure(
+    translator: Translator, sentences: Sequence[str], typical: str, settings: dict[str, Any], exact: Sequence[str]
+) -> Measurement:
+    """Every way, each often enough that everything is recorded before it is timed; `exact` are texts in float32."""
     plain: list[str] = []
     ways = []
     for name in WAYS:
         go(translator, name)
+        rounds = []
         for _ in range(2 if name == "plain" else 3):
             timings = [timed(translator, [sentence], settings) for sentence in sentences]
-        alone = [found[0] for _, found in timings]
-        plain = plain or [one.text for one in alone]
+            alone = [found[0] for _, found in timings]
+            rounds.append([one.text for one in alone])
+        plain = plain or rounds[-1]
         of_typical = [timed(translator, [typical], settings)[0] for _ in range(REPETITIONS)]
         of_batch, same, furthest = in_batches(translator, sentences, alone, settings)
         ways.append(
             Way(
                 name,
                 getattr(translator.system.recordings, "fused", None) is not None,
-                share([one.text for one in alone], plain),
+                share(rounds[-1], plain),
+                share(rounds[-1], exact),
+                min(share(earlier, rounds[-1]) for earlier in rounds[:-1]),
                 1000 * median(took for took, _ in timings),
                 1000 * median(of_typical),
                 of_batch,
