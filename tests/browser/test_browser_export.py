@@ -111,6 +111,7 @@ SETTINGS: list[dict[str, Any]] = [
     {"iterations": 10, "length_candidates": 5, "prune_candidates": 2},
     {"iterations": 6, "length_candidates": 2, "threshold": 0.9},
     {"iterations": 4, "length_candidates": 5, "length_threshold": 0.3},
+    {"iterations": 4, "length_candidates": 5, "length_weight": 0.2},
     {"iterations": 8, "length_candidates": 2, "stop_when_stable": True},
 ]
 

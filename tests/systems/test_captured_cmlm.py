@@ -99,6 +99,7 @@ def assert_same(found: list[Hypothesis], plain: list[Hypothesis]) -> None:
         MaskPredictSettings(4, 4, threshold=0.9, prune_candidates=3),
         MaskPredictSettings(4, 5, length_threshold=0.1),
         MaskPredictSettings(4, 5, length_threshold=0.5, num_hypotheses=3),
+        MaskPredictSettings(4, 5, length_weight=0.3, num_hypotheses=3),
     ],
     ids=str,
 )

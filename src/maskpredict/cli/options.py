@@ -43,6 +43,10 @@ LengthThreshold = Annotated[
     float | None,
     typer.Option(help="Leave out lengths less likely than this share of the likeliest.", rich_help_panel=_DECODING),
 ]
+LengthWeight = Annotated[
+    float | None,
+    typer.Option(help="How much a length's likelihood counts in the choice.", rich_help_panel=_DECODING),
+]
 PruneCandidates = Annotated[
     int | None, typer.Option(help="Lengths to go on with after the first pass.", rich_help_panel=_DECODING)
 ]

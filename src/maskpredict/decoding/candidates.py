@@ -61,6 +61,8 @@ class Finished:
     """Every pass, where a trace was asked for."""
     set_aside: bool = False
     """True when it comes behind all others: given up after its first pass, or of an unlikely length."""
+    length_log_prob: float = 0.0
+    """How likely its length is, but for a term that all candidates of a sentence share."""
 
 
 def less_confident(scores: Sequence[float], owner: Sequence[int], kept: int) -> set[int]:
@@ -73,7 +75,11 @@ def less_confident(scores: Sequence[float], owner: Sequence[int], kept: int) -> 
 
 def ranked(rows: list[Finished], settings: MaskPredictSettings) -> list[Hypothesis]:
     """A sentence's candidates as hypotheses, best first, the earlier candidate on a tie."""
-    order = sorted(range(len(rows)), key=lambda index: (rows[index].set_aside, -rows[index].score))
+
+    def merit(row: Finished) -> tuple[bool, float]:
+        return not row.set_aside, row.score + settings.length_weight * row.length_log_prob
+
+    order = sorted(range(len(rows)), key=lambda index: merit(rows[index]), reverse=True)
     lengths = tuple(len(row.ids) for row in rows)
     candidates = [CandidateTrace(len(row.ids), row.score, row.history) for row in rows] if settings.trace else []
     return [

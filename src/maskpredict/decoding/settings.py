@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from maskpredict.decoding.strategies import STRATEGIES, Iterations
@@ -18,6 +19,8 @@ class MaskPredictSettings:
     """Target lengths tried side by side; the most confident result is kept."""
     length_threshold: float | None = None
     """Leave out lengths that are less likely than this share of the likeliest one's probability."""
+    length_weight: float = 0.0
+    """How much a length's log-probability counts beside the mean one of its words when the best result is chosen."""
     strategy: str = "mask_predict"
     """Order in which the target is filled in: mask_predict, one_shot, easy_first or left_to_right."""
     stop_when_stable: bool = False
@@ -50,5 +53,7 @@ class MaskPredictSettings:
             raise UserError(f"threshold is {self.threshold}; it is a probability above 0 and at most 1.")
         if self.length_threshold is not None and not 0 < self.length_threshold <= 1:
             raise UserError(f"length_threshold is {self.length_threshold}; it is a share above 0 and at most 1.")
+        if not 0 <= self.length_weight < math.inf:
+            raise UserError(f"length_weight is {self.length_weight}; use 0 or more.")
         if (self.threshold is not None or self.stop_when_stable) and self.strategy != "mask_predict":
             raise UserError(f"early exit (threshold, stop_when_stable) is for mask_predict, not for {self.strategy}.")

@@ -211,6 +211,6 @@ def _finished(rows: Sequence[Row], width: int, settings: MaskPredictSettings) ->
     for number, row in enumerate(own):
         log_probs = row.log_probs[: row.length]
         score = sum(log_probs) / row.length
-        set_aside = bool(row.pruned) or number >= likely
-        finished.append(Finished(row.tokens[: row.length], log_probs, score, row.passes, [], set_aside))
+        set_aside, ids = bool(row.pruned) or number >= likely, row.tokens[: row.length]
+        finished.append(Finished(ids, log_probs, score, row.passes, [], set_aside, row.length_score))
     return finished

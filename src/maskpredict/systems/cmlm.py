@@ -95,9 +95,13 @@ class CMLM(System):
         drafts = [self._drafts(finisher, n, request, tried[n]) for n, request in enumerate(requests)]
         owner = [sentence for sentence, own in enumerate(drafts) for _ in own]
         candidates: list[list[Finished]] = [[] for _ in requests]
+        at_hand_BL = log_probs_BL.cpu()
         for sentence, done in zip(owner, finisher.finish(list(chain(*drafts)), owner), strict=True):
             unlikely = len(done.ids) in tried[sentence][len(likely[sentence]) :]
-            candidates[sentence].append(replace(done, set_aside=True) if unlikely else done)
+            # What is imposed may be longer than any length that the model predicts.
+            log_prob = float(at_hand_BL[sentence, min(len(done.ids), at_hand_BL.shape[1] - 1)])
+            set_aside = done.set_aside or unlikely
+            candidates[sentence].append(replace(done, set_aside=set_aside, length_log_prob=log_prob))
         return [ranked(own, settings) for own in candidates]
 
     @torch.inference_mode()

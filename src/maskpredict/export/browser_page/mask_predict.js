@@ -74,9 +74,11 @@ function score({ free, logProbs }) {
   return own.reduce((sum, value) => sum + value, 0) / Math.max(1, own.length);
 }
 
-/** Which row became the translation: the highest score, the earlier one on a tie. */
-export function winner(rows) {
-  const worth = ({ pruned, score: value }) => (pruned ? -Infinity : value);
+/** Which row became the translation: the best score and length, the latter by its weight; the earlier one on a tie. */
+export function winner(rows, weight = 0, lengthLogProbs = []) {
+  const last = lengthLogProbs.length - 1;
+  const ofLength = ({ tokens }) => (weight ? weight * lengthLogProbs[Math.min(tokens.length, last)] : 0);
+  const worth = (row) => (row.pruned ? -Infinity : row.score + ofLength(row));
   return rows.reduce((best, row, place) => (worth(row) > worth(rows[best]) ? place : best), 0);
 }
 

@@ -25,14 +25,15 @@ export function createTranslator({ graphs, Tensor, source, target, description, 
     const lengths = [...new Set(likely.map((length) => Math.max(length, least)))];
     const drafts = [];
     for (const length of lengths) drafts.push(await draftWith(wanted, length, encoded));
-    return answer(sentence, await finish(drafts, encoded, settings));
+    const rows = await finish(drafts, encoded, settings);
+    return answer(sentence, rows, winner(rows, settings.length_weight, encoded.lengthLogProbs));
   }
 
   /** The sentence's translation around given subwords: `tokens` has every position, null where the model may choose. */
   async function fill(sentence, tokens, settings) {
     const draft = tokens.map((token) => (token === null ? mask : target.ids([token])[0]));
     const encoded = await encode(sentence);
-    return answer(sentence, await finish([draft], encoded, settings));
+    return answer(sentence, await finish([draft], encoded, settings), 0);
   }
 
   function fits(sentence) {
@@ -80,8 +81,7 @@ export function createTranslator({ graphs, Tensor, source, target, description, 
   const integers = (values, shape) => new Tensor("int64", BigInt64Array.from(values, BigInt), shape);
   const row = (logits, place) => logits.subarray(place * target.size, (place + 1) * target.size);
 
-  function answer(sentence, rows) {
-    const chosen = winner(rows);
+  function answer(sentence, rows, chosen) {
     const { tokens, score, passes } = rows[chosen];
     const end = tokens.indexOf(eos);
     return {
