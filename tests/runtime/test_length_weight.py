@@ -37,12 +37,6 @@ def test_a_large_weight_takes_the_likeliest_length(cmlm: Translator, sentences: 
     assert cmlm.translate(sentences, **SETTINGS, length_weight=0.0) == plain
 
 
-def test_given_words_may_be_longer_than_any_predicted_length(cmlm: Translator, sentences: list[str]) -> None:
-    words = " ".join(sentences[0].split() * 4)
-    (filled,) = cmlm.fill(sentences[:1], [f"{words} ___{{2}}"], length_weight=0.5)
-    assert filled.text.startswith(words)
-
-
 @pytest.mark.parametrize("value", [-0.5, float("nan"), float("inf")])
 def test_a_weight_below_zero_is_refused(cmlm: Translator, value: float) -> None:
     with pytest.raises(UserError, match="length_weight is"):

@@ -118,3 +118,9 @@ def test_constraints_of_one_sentence_leave_the_others_alone(cmlm: CMLM, sources:
         found for i, found in enumerate(plain) if i not in (3, 5)
     ]
     assert mixed[3] == cmlm.translate([requests[3]], SETTINGS)[0]
+
+
+def test_an_imposed_length_may_be_longer_than_any_predicted_one(make_system: Callable[..., System]) -> None:
+    system = make_system("cmlm", length_classes=8)
+    ((found,),) = system.translate([Request((5, 6, 2), length=20)], MaskPredictSettings(2, 1, length_weight=0.5))
+    assert len(found.ids) == 20

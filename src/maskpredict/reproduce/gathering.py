@@ -7,25 +7,20 @@ from pathlib import Path
 
 from maskpredict.corpus.rearrange import turn_around
 from maskpredict.corpus.untranslated import write_untranslated
-from maskpredict.errors import UserError
+from maskpredict.reproduce.preparation import corpora_folder, corpus_file
 from maskpredict.reproduce.recipe import Recipe
 
 
 def gather(recipe: Recipe, data: Path | None, work: Path) -> None:
     """Make WORK/gathered: for each language that the recipe has text of, a data folder to translate it from."""
     assert recipe.enlarge is not None
-    if data is None:
-        raise UserError(f"say with --data in which folder the corpora are: {recipe.where}")
+    home = corpora_folder(recipe, data)
     for language in dict.fromkeys(text.language for text in recipe.enlarge.text):
         out = work / "gathered" / language
         if out.exists():  # it appears whole: whoever made it was killed before making the next
             continue
         own = [text for text in recipe.enlarge.text if text.language == language]
-        ending = recipe.endings.get(language, language)
-        paths = {text.name: data / f"{text.stem}.{ending}{recipe.suffix}" for text in own}
-        for path in paths.values():
-            if not path.exists():
-                raise UserError(f"{path} is missing; {recipe.where or 'check --data.'}")
+        paths = {text.name: corpus_file(recipe, home, text.stem, language) for text in own}
         like = work / "data"
         if language == recipe.target_language:
             like = work / "gathered" / "turned"

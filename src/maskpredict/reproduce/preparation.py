@@ -19,10 +19,8 @@ def prepare_data(recipe: Recipe, data: Path | None, corpus: Path, out: Path, *, 
     if recipe.toy:
         toy, home = recipe.toy, corpus
         write_toy_corpus(home, toy.train_pairs, toy.valid_pairs, toy.test_pairs, toy.seed)
-    elif data is None:
-        raise UserError(f"say with --data in which folder the corpora are: {recipe.where}")
     else:
-        home = data
+        home = corpora_folder(recipe, data)
     config = PrepareConfig(
         source_language=recipe.source_language,
         target_language=recipe.target_language,
@@ -37,15 +35,26 @@ def prepare_data(recipe: Recipe, data: Path | None, corpus: Path, out: Path, *, 
         prepare(config, progress)
 
 
+def corpora_folder(recipe: Recipe, data: Path | None) -> Path:
+    """Where the corpora are."""
+    if data is None:
+        raise UserError(f"say with --data in which folder the corpora are: {recipe.where}")
+    return data
+
+
+def corpus_file(recipe: Recipe, home: Path, stem: str, language: str) -> Path:
+    """The file of a corpus in one of its languages."""
+    path = home / f"{stem}.{recipe.endings.get(language, language)}{recipe.suffix}"
+    if not path.exists():
+        raise UserError(f"{path} is missing; {recipe.where or 'check --data.'}")
+    return path
+
+
 def _corpora(recipe: Recipe, home: Path, corpora: tuple[CorpusFiles, ...]) -> tuple[CorpusConfig, ...]:
     return tuple(_corpus(recipe, home, files) for files in corpora)
 
 
 def _corpus(recipe: Recipe, home: Path, files: CorpusFiles) -> CorpusConfig:
     languages = (recipe.source_language, recipe.target_language)
-    endings = [recipe.endings.get(language, language) for language in languages]
-    source, target = (home / f"{files.stem}.{ending}{recipe.suffix}" for ending in endings)
-    for path in (source, target):
-        if not path.exists():
-            raise UserError(f"{path} is missing; {recipe.where or 'check --data.'}")
+    source, target = (corpus_file(recipe, home, files.stem, language) for language in languages)
     return CorpusConfig(name=files.name, source=source, target=target, weight=files.weight)
