@@ -84,11 +84,13 @@ def test_more_inputs_than_are_fetched_at_once(
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize(("inputs", "outputs", "normed"), [(128, 384, True), (512, 96, True), (1024, 64, False)])
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "normed"), [(128, 384, True), (512, 96, True), (512, 2048, True), (1024, 64, False)]
+)
 def test_a_row_is_the_same_in_any_company(
     gpu_ops: Ops, kernel_device: torch.device, inputs: int, outputs: int, normed: bool
 ) -> None:
-    x, layer = numbers(100, inputs, device=kernel_device), linear_layer(inputs, outputs, kernel_device)
+    x, layer = numbers(160, inputs, device=kernel_device), linear_layer(inputs, outputs, kernel_device)
     norm = layer_norm(inputs, kernel_device) if normed else None
     together = gpu_ops.linear(x, layer.weight, layer.bias, norm=norm, activation="gelu")
     for rows in (slice(3, 4), slice(3, 43)):
@@ -167,7 +169,7 @@ def test_attention_to_the_keys_that_are_seen(gpu_ops: Ops, kernel_device: torch.
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("rows", [1, 16, 40])
+@pytest.mark.parametrize("rows", [1, 16, 32, 40, 70])
 @pytest.mark.parametrize("vocabulary", [20, 128, 300])
 def test_the_best_of_each_block(gpu_ops: Ops, kernel_device: torch.device, rows: int, vocabulary: int) -> None:
     x, norm = numbers(rows, 96, device=kernel_device), layer_norm(96, kernel_device)
@@ -186,10 +188,11 @@ def test_the_best_of_each_block(gpu_ops: Ops, kernel_device: torch.device, rows:
 
 @torch.inference_mode()
 def test_the_best_of_each_block_is_the_same_in_any_company(gpu_ops: Ops, kernel_device: torch.device) -> None:
-    x, norm = numbers(40, 96, device=kernel_device), layer_norm(96, kernel_device)
+    x, norm = numbers(70, 96, device=kernel_device), layer_norm(96, kernel_device)
     weight, penalty = numbers(300, 96, device=kernel_device, seed=4) / 4, torch.zeros(300, device=kernel_device)
     together = gpu_ops.block_bests(x, norm, weight, penalty)
-    alone = gpu_ops.block_bests(x[7:8], norm, weight, penalty)
-    assert torch.equal(alone.highest_GN, together.highest_GN[:, 7:8])
-    assert torch.equal(alone.total_GN, together.total_GN[:, 7:8])
-    assert torch.equal(alone.token_GN, together.token_GN[:, 7:8])
+    for rows in (slice(7, 8), slice(7, 30)):
+        own = gpu_ops.block_bests(x[rows], norm, weight, penalty)
+        assert torch.equal(own.highest_GN, together.highest_GN[:, rows])
+        assert torch.equal(own.total_GN, together.total_GN[:, rows])
+        assert torch.equal(own.token_GN, together.token_GN[:, rows])

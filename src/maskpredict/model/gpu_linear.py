@@ -21,13 +21,13 @@ from maskpredict.model.launch_ahead import launch_options, let_the_next_kernel_s
 
 PROCESSORS = 132
 """Of a large GPU; where there are fewer, programs take turns."""
-TILES, COLUMNS = (16, 32), (16, 32, 64)
+TILES, COLUMNS = (16, 32), (16, 32, 64, 128)
 """Rows and outputs that a program may take. The matrix units take no fewer than 16 rows."""
 WARPS = 8
 """Of a program, and slices of the inputs. One number for any number of rows, since it is part of the sums' order."""
 STEP = 512
 """Inputs that are fetched at once where they are too many to be fetched all at once; part of the order, too."""
-MOST_OF_X, MOST_OF_WEIGHT = 16_384, 32_768
+MOST_OF_X, MOST_OF_WEIGHT = 16_384, 65_536
 """Numbers of each that a program may hold, for the sake of its registers."""
 MOST_IN_FLIGHT = 204_800
 """Bytes of both that a program may have asked for at once: what a processor's own memory holds, less some for sums."""
@@ -251,7 +251,9 @@ def blocks_of(rows: int, inputs: int, outputs: int, *, whole: bool, dividing: in
         return int(triton.cdiv(programs, PROCESSORS)) * (blocks.tile + blocks.columns)
 
     tiles = [tile for tile in TILES if tile * step <= MOST_OF_X] or TILES[:1]
-    columns = [count for count in COLUMNS if count * step <= MOST_OF_WEIGHT and dividing % count == 0] or COLUMNS[:1]
+    # Of several steps, the weights of the next are fetched while those of one are multiplied.
+    most = MOST_OF_WEIGHT if step >= inputs else MOST_OF_WEIGHT // 2
+    columns = [count for count in COLUMNS if count * step <= most and dividing % count == 0] or COLUMNS[:1]
     return min((Blocks(tile, count) for tile in tiles for count in columns), key=fetched)
 
 

@@ -27,9 +27,6 @@ from maskpredict.model.gpu_linear import (
 )
 from maskpredict.model.launch_ahead import launch_options, let_the_next_kernel_start
 
-FEW_ROWS = 16
-"""Rows up to which a program takes no more than that."""
-
 
 @dataclass(frozen=True)
 class Tokens:
@@ -45,8 +42,8 @@ class Tokens:
     """Whether it asks for all of them already before it looks at its rows."""
 
 
-FEW, MANY = Tokens(16, 32, 4), Tokens(32, 32, 4)
-"""For few rows and for more."""
+BY_ROWS = (Tokens(16, 32, 4), Tokens(32, 32, 4, early=False), Tokens(64, 32, 3))
+"""The first that takes all rows at once, or else the last. All multiply as many tokens: part of the sums' order."""
 NARROW = Tokens(16, 16, 3)
 """For wide models, whose rows and weights take more room."""
 WIDEST_FOR_MANY = 512
@@ -132,4 +129,4 @@ def tokens_of(rows: int, inputs: int) -> Tokens:
     """As much at once as there is room for."""
     if inputs > WIDEST_FOR_MANY:
         return NARROW
-    return FEW if rows <= FEW_ROWS else MANY
+    return next((tokens for tokens in BY_ROWS if rows <= tokens.tile), BY_ROWS[-1])
