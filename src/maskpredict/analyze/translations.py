@@ -30,6 +30,8 @@ WINDOW = 1_024
 """Sentences translated between two looks at the clock; an interruption loses no more."""
 WARM_UP = 64
 """Sentences translated before a clock is started."""
+GPU_WARM_UPS = 2
+"""How often a GPU translates all of them before: shapes of batches are recorded when they are seen again."""
 
 
 class Stopped(Exception):
@@ -198,7 +200,11 @@ def _timed(translator: Translator, order: Order, lines: list[Line], partial: Pat
             )
         )
 
-    translate(lines[:: max(1, len(lines) // WARM_UP)])
+    if translator.device.type == "cuda":
+        for _ in range(GPU_WARM_UPS):
+            translate(lines)
+    else:
+        translate(lines[:: max(1, len(lines) // WARM_UP)])
     started = time.perf_counter()
     found = translate(lines)
     seconds = time.perf_counter() - started
