@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from maskpredict import Translator
+from maskpredict.analyze.finding import setup_of
 from maskpredict.analyze.study import Study
 from maskpredict.analyze.translations import WINDOW, Stopped
 from maskpredict.corpus.dataset import Dataset
@@ -49,6 +51,20 @@ def test_what_was_translated_is_not_translated_again(make_study: MakeStudy) -> N
     (path,) = files(study)
     path.write_text(path.read_text().replace('"text": "', '"text": "kept '))
     assert all(text.startswith("kept ") for text in make_study().mask_predict(1).texts)
+
+
+def test_what_was_translated_elsewhere_says_so(make_study: MakeStudy) -> None:
+    study = make_study()
+    study.mask_predict(2, 1)
+    (path,) = files(study)
+    head, rest = path.read_text(encoding="utf-8").split("\n", 1)
+    there = {**json.loads(head), "machine": {"device": "a large GPU", "torch": "9.9"}}
+    path.write_text(f"{json.dumps(there)}\n{rest}", encoding="utf-8")
+    again = make_study()
+    again.mask_predict(2, 1)
+    assert (setup_of(again).device, setup_of(again).versions["torch"]) == ("a large GPU", "9.9")
+    again.mask_predict(3, 1)
+    assert setup_of(again).device.startswith("a large GPU and cpu")
 
 
 @pytest.mark.parametrize(

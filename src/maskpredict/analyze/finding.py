@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import platform
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from maskpredict.analyze.cell import measured
 from maskpredict.analyze.models import ModelFacts
 from maskpredict.analyze.study import Study
 from maskpredict.analyze.table import markdown
+from maskpredict.analyze.translations import Machine
 from maskpredict.config import from_dict, to_dict
 from maskpredict.errors import UserError
 
@@ -54,18 +56,28 @@ class Finding:
 def setup_of(study: Study) -> Setup:
     """What the numbers of a study depend on."""
     languages = study.dataset.languages
-    versions = {"maskpredict": maskpredict.__version__, "python": platform.python_version()}
+    here = Machine(study.models.device_name(), version("torch"))
+    machines = sorted(study.machines, key=astuple) or [here]
     return Setup(
         source_language=languages.source,
         target_language=languages.target,
         split=study.split,
         sentences=int(measured(lambda: len(study.references)).value or 0),
         signature=_signature(study),
-        device=study.models.device_name(),
+        device=_all(machine.device for machine in machines),
         compute_type=study.competitors.compute_type,
         models=study.models.facts(),
-        versions=versions | {name: version(name) for name in ("sacrebleu", "torch")},
+        versions={
+            "maskpredict": maskpredict.__version__,
+            "python": platform.python_version(),
+            "sacrebleu": version("sacrebleu"),
+            "torch": _all(machine.torch for machine in machines),
+        },
     )
+
+
+def _all(names: Iterable[str]) -> str:
+    return " and ".join(dict.fromkeys(names))
 
 
 def _signature(study: Study) -> str:

@@ -129,8 +129,9 @@ class _Timing:
 
     def _speedup(self, found: Translated) -> float:
         baseline, _ = self.fastest(self.study.competitors.autoregressive, {"beam_size": max(BEAMS)})
-        if baseline.device != found.device:
-            raise UserError(f"it was timed on {found.device} and the autoregressive model on {baseline.device}.")
+        own, other = found.machine.device, baseline.machine.device
+        if own != other:
+            raise UserError(f"it was timed on {own} and the autoregressive model on {other}.")
         return _seconds(baseline) / _seconds(found)
 
 
@@ -141,7 +142,7 @@ def _seconds(found: Translated) -> float:
 
 def _device(study: Study) -> str:
     try:
-        return _Timing(study, TEN).fastest(MODEL, passes_and_candidates(4, 1))[0].device
+        return _Timing(study, TEN).fastest(MODEL, passes_and_candidates(4, 1))[0].machine.device
     except UserError:
         return ""
 

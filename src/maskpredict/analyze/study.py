@@ -12,7 +12,7 @@ from typing import Any
 
 from maskpredict.analyze.cell import Cell, measured
 from maskpredict.analyze.models import MODEL, Competitors, LoadedModels
-from maskpredict.analyze.translations import Order, Translated, Translations, require_length_head
+from maskpredict.analyze.translations import Machine, Order, Translated, Translations, require_length_head
 from maskpredict.config import from_dict, to_dict
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.evaluate.normalization import normalize
@@ -44,6 +44,8 @@ class Study:
     stop: Callable[[], bool] = lambda: False
     """Says when to end."""
     progress: Progress = field(default_factory=lambda: Progress(quiet=True))
+    machines: set[Machine] = field(default_factory=set)
+    """What the translations so far were computed with: several, if the study went on elsewhere."""
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -72,7 +74,11 @@ class Study:
 
     def translate(self, role: str, settings: dict[str, Any], **order: Any) -> Translated:
         """The translations of the test set by a model; `order` holds further fields of `Order`."""
-        return self._translations.get(Order(role, settings, **order))
+        wanted = Order(role, settings, **order)
+        found = self._translations.get(wanted)
+        if not wanted.device:  # else it was to be computed somewhere else
+            self.machines.add(found.machine)
+        return found
 
     def mask_predict(self, passes: int | str, candidates: int = CANDIDATES, **order: Any) -> Translated:
         """The translations by the model itself, with T passes and l length candidates."""

@@ -18,6 +18,8 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from maskpredict.analyze.models import LoadedModels, device_name
 from maskpredict.errors import UserError
 from maskpredict.progress import Progress
@@ -79,13 +81,22 @@ class Sentence:
 
 
 @dataclass(frozen=True)
+class Machine:
+    """What translations were computed with."""
+
+    device: str
+    torch: str
+    """Its version."""
+
+
+@dataclass(frozen=True)
 class Translated:
     """The translations of an order, in the order of the test set."""
 
     sentences: list[Sentence]
     seconds: float | None
     """None where no clock was running."""
-    device: str
+    machine: Machine
 
     @property
     def translations(self) -> list[Translation]:
@@ -151,7 +162,8 @@ class Translations:
                     if self.stop():
                         raise Stopped
         task.finish()
-        head = {"order": asdict(order), "seconds": seconds, "device": device_name(translator.device)}
+        machine = Machine(device_name(translator.device), torch.__version__)
+        head = {"order": asdict(order), "seconds": seconds, "machine": asdict(machine)}
         finished = path.with_name(f"{path.name}.finished")
         finished.write_text(json.dumps(head) + "\n" + partial.read_text(encoding="utf-8"), encoding="utf-8")
         finished.replace(path)
@@ -238,7 +250,7 @@ def _read(path: Path) -> Translated:
     with path.open(encoding="utf-8") as file:
         head = json.loads(next(file))
         sentences = [_sentence(json.loads(line)) for line in file]
-    return Translated(sentences, head["seconds"], head["device"])
+    return Translated(sentences, head["seconds"], Machine(**head["machine"]))
 
 
 def _sentence(record: dict[str, Any]) -> Sentence:
