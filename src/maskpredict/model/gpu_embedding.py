@@ -26,7 +26,8 @@ def _embed(  # type: ignore[no-untyped-def]
     wait_for_the_kernel_before(AHEAD)
     let_the_next_kernel_start(AHEAD)
     token = tl.load(IDS + row * ids_stride + column).to(tl.int64)
-    x = tl.load(TOKENS + token * SIZE + channel, mask=inside, other=0.0).to(tl.float32) * scale + position
+    x = tl.load(TOKENS + token * SIZE + channel, mask=inside, other=0.0).to(tl.float32) * scale
+    x = x.to(OUT.dtype.element_ty).to(tl.float32) + position  # rounded as a product that is written down
     if HAS_SLOT:
         x = tl.where(column == 0, slot, x)
     tl.store(OUT + tl.program_id(0) * SIZE + channel, x.to(OUT.dtype.element_ty), mask=inside)

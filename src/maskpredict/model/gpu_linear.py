@@ -163,12 +163,15 @@ def _linear(  # type: ignore[no-untyped-def]
     y = added_up(tl.permute(y, [1, 2, 0]), SLICES)
     if HAS_BIAS:
         y += bias.to(tl.float32)[None, :]
+    # Rounded wherever layers of their own would write it down, so that near ties are decided as they decide them.
+    if ACTIVATION != 0:
+        y = y.to(OUT.dtype.element_ty).to(tl.float32)
     if ACTIVATION == 1:
         y = 0.5 * y * (1.0 + tl.erf(y * 0.7071067811865476))
     if ACTIVATION == 2:
         y = tl.where(y > 0.0, y, 0.0)
     if ADD:
-        y += residual.to(tl.float32)
+        y = y.to(OUT.dtype.element_ty).to(tl.float32) + residual.to(tl.float32)
     y = y.to(OUT.dtype.element_ty)
     if BEAMS == 0:
         tl.store(OUT + row[:, None] * outputs + column[None, :], y, mask=inside)
