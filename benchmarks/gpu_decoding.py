@@ -4,7 +4,8 @@
 
 For both models and several settings, in float16 if not said otherwise, text in and text out: how many sentences come
 out the same as plainly, as plainly in float32, once more, and beside others; how long one takes (median), and how long
-one of 27 subwords takes. Beside the results, `results.kernels.txt` lists the GPU kernels of a translation in 4 passes.
+one of 27 subwords takes, how much of it to launch its graph. Beside the results, `results.kernels.txt` lists the GPU
+kernels of a translation in 4 passes.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ COMPUTE_TYPE = "float16"
 CMLM_SETTINGS: list[dict[str, Any]] = [
     {"iterations": 4, "length_candidates": 1},
     {"iterations": 10, "length_candidates": 5},
+    {"speed": "fast"},
     {"speed": "balanced"},
     {"speed": "best"},
 ]
@@ -64,6 +66,10 @@ class Way:
     """Median over the sentences."""
     milliseconds_of_27: float
     """Median over repetitions of one sentence of 27 subwords."""
+    milliseconds_to_launch: float | None
+    """Median until the graph of that sentence is launched; None where there is no such graph."""
+    milliseconds_of_graph: float | None
+    """Median until it has run."""
     milliseconds_of_batch: float
     """Median over batches of 16, for the whole batch."""
     same_in_batch: float
@@ -123,6 +129,7 @@ def measure(
     ways = []
     for name in WAYS:
         go(translator, name)
+        to_launch, of_graph = replayed(translator, typical, settings)
         rounds = []
         for _ in range(2 if name == "plain" else 3):
             timings = [timed(translator, [sentence], settings) for sentence in sentences]
@@ -140,6 +147,8 @@ def measure(
                 min(share(earlier, rounds[-1]) for earlier in rounds[:-1]),
                 1000 * median(took for took, _ in timings),
                 1000 * median(of_typical),
+                to_launch,
+                of_graph,
                 of_batch,
                 same,
                 furthest,
@@ -156,6 +165,27 @@ def go(translator: Translator, way: str) -> None:
         system.recordings = Recordings(system, fusing=way == "fused")
     elif isinstance(system, Autoregressive):
         system.recordings = SearchRecordings(fusing=way == "fused")
+
+
+def replayed(
+    translator: Translator, sentence: str, settings: dict[str, Any]
+) -> tuple[float, float] | tuple[None, None]:
+    """Milliseconds until the graph of a CMLM's translation is launched, and until it has run."""
+    translator.translate([sentence], **settings)
+    recordings = translator.system.recordings
+    if not (isinstance(recordings, Recordings) and recordings.made):
+        return None, None
+    graph = list(recordings.made.values())[-1].graph  # of the widest, if the first one was too narrow
+    assert graph is not None
+    launched, finished = [], []
+    for _ in range(REPETITIONS):
+        torch.cuda.synchronize()
+        started = time.perf_counter()
+        graph.replay()
+        launched.append(time.perf_counter() - started)
+        torch.cuda.synchronize()
+        finished.append(time.perf_counter() - started)
+    return 1000 * median(launched), 1000 * median(finished)
 
 
 def timed(
