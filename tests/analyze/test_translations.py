@@ -10,6 +10,7 @@ import pytest
 
 from maskpredict import Translator
 from maskpredict.analyze.finding import setup_of
+from maskpredict.analyze.run import analyze
 from maskpredict.analyze.study import Study
 from maskpredict.analyze.translations import WINDOW, Stopped
 from maskpredict.corpus.dataset import Dataset
@@ -53,18 +54,33 @@ def test_what_was_translated_is_not_translated_again(make_study: MakeStudy) -> N
     assert all(text.startswith("kept ") for text in make_study().mask_predict(1).texts)
 
 
+def move_elsewhere(study: Study) -> None:
+    """Have all translations made so far come from another machine."""
+    for path in files(study):
+        head, rest = path.read_text(encoding="utf-8").split("\n", 1)
+        there = {**json.loads(head), "machine": {"device": "a large GPU", "torch": "9.9"}}
+        path.write_text(f"{json.dumps(there)}\n{rest}", encoding="utf-8")
+
+
 def test_what_was_translated_elsewhere_says_so(make_study: MakeStudy) -> None:
     study = make_study()
     study.mask_predict(2, 1)
-    (path,) = files(study)
-    head, rest = path.read_text(encoding="utf-8").split("\n", 1)
-    there = {**json.loads(head), "machine": {"device": "a large GPU", "torch": "9.9"}}
-    path.write_text(f"{json.dumps(there)}\n{rest}", encoding="utf-8")
+    move_elsewhere(study)
     again = make_study()
     again.mask_predict(2, 1)
     assert (setup_of(again).device, setup_of(again).versions["torch"]) == ("a large GPU", "9.9")
     again.mask_predict(3, 1)
     assert setup_of(again).device.startswith("a large GPU and cpu")
+
+
+def test_an_analysis_says_where_its_own_translations_were_made(make_study: MakeStudy) -> None:
+    study = make_study()
+    study.mask_predict(1)
+    move_elsewhere(study)
+    analyze(make_study(), ["length_head", "figure1"])
+    there, here = (json.loads((study.out / f"{name}.json").read_text()) for name in ("length_head", "figure1"))
+    assert there["setup"]["device"] == "a large GPU"
+    assert here["setup"]["device"].startswith("cpu")
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ def analyze(study: Study, only: Sequence[str] = ()) -> AnalyzeReport:
     check_names(names)
     _refuse_what_nothing_can_come_of(study)
     for number, name in enumerate(names):
+        study.machines.clear()
         try:
             result = ANALYSES[name].run(study)
         except Stopped:

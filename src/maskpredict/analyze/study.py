@@ -45,7 +45,7 @@ class Study:
     """Says when to end."""
     progress: Progress = field(default_factory=lambda: Progress(quiet=True))
     machines: set[Machine] = field(default_factory=set)
-    """What the translations so far were computed with: several, if the study went on elsewhere."""
+    """What the translations of this analysis were computed with: several, if the study went on elsewhere."""
 
     @cached_property
     def dataset(self) -> Dataset:
