@@ -1,0 +1,122 @@
+"""Compiles the kernels of a base model for Hopper, without a GPU; prints a line of JSON for each.
+
+    python tests/kernels/compile_only.py
+
+Triton is told that there is such a GPU. A launch ends once its kernel is compiled, so tensors keep the zeros that they
+begin with, and what is computed means nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch import Tensor
+from triton.backends.compiler import GPUTarget
+from triton.runtime.driver import driver
+from triton.runtime.jit import JITFunction
+
+from maskpredict.decoding import gpu_fixed_drafts
+from maskpredict.decoding.gpu_beam_step import GpuSearch
+from maskpredict.decoding.gpu_scan import best
+from maskpredict.decoding.hypothesis import Request
+from maskpredict.decoding.settings import MaskPredictSettings
+from maskpredict.model import fused_ops_gpu, launch_ahead
+from maskpredict.model.config import ModelConfig
+from maskpredict.model.fused_transformer import FusedTransformer
+from maskpredict.model.short_attention import short_attention
+from maskpredict.systems import Vocabulary, find_system
+from maskpredict.systems.autoregressive import BeamSettings
+from maskpredict.systems.captured_cmlm import Recording
+from maskpredict.systems.captured_fused import FusedComputation
+from maskpredict.systems.captured_shape import Shape
+from maskpredict.tokenizer import SpecialIds
+
+HOPPER = GPUTarget("cuda", 90, 32)
+VOCABULARY = 16_000
+SENTENCE = Request((*range(10, 36), 2))
+"""27 subwords."""
+CONFIG = ModelConfig(norm="pre", dropout=0.0)
+
+
+def compile_only(run: Callable[..., Any]) -> Callable[..., None]:
+    """What a launch does instead of launching."""
+    reported = set()
+
+    def compiled(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> None:
+        kernel = run(self, *args, grid=grid, warmup=True, **options)
+        if kernel.hash not in reported:
+            reported.add(kernel.hash)
+            size = len(kernel.asm["cubin"])
+            line = {"name": self.fn.__name__, "shared": kernel.metadata.shared, "machine_code": size}
+            print(json.dumps(line), flush=True)
+
+    return compiled
+
+
+def system(name: str) -> Any:
+    """A base model in half precision."""
+    made = find_system(name)(CONFIG, Vocabulary(VOCABULARY, VOCABULARY, SpecialIds())).eval().half()
+    made.recording = False
+    return made
+
+
+def mask_predict() -> None:
+    """A sentence in four passes, one in ten with five lengths, and a batch; the best words of a larger one."""
+    cmlm = system("cmlm")
+    fused = FusedTransformer(cmlm.transformer, fused_ops_gpu)
+    for sentences, settings in (
+        (1, MaskPredictSettings(4, 1)),
+        (1, MaskPredictSettings(10, 5, threshold=0.5)),
+        (16, MaskPredictSettings(4, 1)),
+    ):
+        group = [SENTENCE] * sentences
+        shape = Shape.of(group, settings, CONFIG.max_positions)
+        assert shape is not None
+        Recording(cmlm, shape, FusedComputation(cmlm, fused, gpu_fixed_drafts, shape)).run(group)
+    best(torch.zeros(64, VOCABULARY, dtype=torch.float16))
+
+
+def beam_search() -> None:
+    """Some steps of one beam and of five."""
+    autoregressive = system("autoregressive")
+    autoregressive.transformer = FusedTransformer(autoregressive.transformer, fused_ops_gpu)
+    for beams in (1, 5):
+        autoregressive.translate([SENTENCE], BeamSettings(beams, max_length_ratio=0.01))
+
+        def advance(last_R: Tensor, origin_R: Tensor | None, time: int) -> Tensor:
+            return torch.zeros(len(last_R), VOCABULARY, dtype=torch.float16)
+
+        limits_B = torch.full((8,), 64)
+        search = GpuSearch(advance, 8, 64, beams=beams, limits_B=limits_B, bos=1, eos=2, length_penalty=1.0)
+        search.step(0)
+        search.step(1)
+
+
+def training() -> None:
+    """Attention within packed sentences, and its gradients."""
+    starts = torch.tensor([0, 27, 54], dtype=torch.int32)
+    for causal in (False, True):
+        q, k, v = (torch.zeros(54, 8, 64, dtype=torch.bfloat16, requires_grad=True) for _ in range(3))
+        short_attention(q, k, v, starts, starts, causal).sum().backward()
+
+
+if __name__ == "__main__":
+    this_gpu = SimpleNamespace(
+        get_current_target=lambda: HOPPER, get_current_device=lambda: 0, get_current_stream=lambda device: 0
+    )
+    driver.set_active(this_gpu)
+    with (
+        patch.object(JITFunction, "run", compile_only(JITFunction.run)),
+        patch.object(launch_ahead, "_possible", lambda device: True),
+        patch.object(torch, "empty", torch.zeros),
+        patch.object(torch, "empty_like", torch.zeros_like),
+    ):
+        with torch.inference_mode():
+            mask_predict()
+            beam_search()
+        training()
