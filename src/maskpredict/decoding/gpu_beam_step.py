@@ -49,6 +49,66 @@ def _best_of_groups(  # type: ignore[no-untyped-def]
     tl.store(END + row, tl.load(LOGITS + row * stride + eos).to(tl.float32) - norm)
 
 
+@triton.jit
+def _continuations(  # type: ignore[no-untyped-def]
+    TOP_LOG_PROBS, TOP_TOKENS, END, SCORES, number, first, at_limit, eos, BEAMS: tl.constexpr, COUNT: tl.constexpr,
+):  # fmt: skip
+    """Log-probability, token and score of every continuation of every beam; at its limit a sentence can only end."""
+    row, which, there = first + number // COUNT, number % COUNT, number < BEAMS * COUNT
+    log_prob = tl.load(TOP_LOG_PROBS + first * COUNT + number, mask=there, other=float("-inf"))
+    token = tl.load(TOP_TOKENS + first * COUNT + number, mask=there, other=0)
+    only_end = tl.where(which == 0, tl.load(END + row, mask=there, other=float("-inf")), float("-inf"))
+    log_prob, token = tl.where(at_limit, only_end, log_prob), tl.where(at_limit, eos, token)
+    return log_prob, token, tl.load(SCORES + row, mask=there, other=float("-inf")) + log_prob
+
+
+@triton.jit
+def _empty_the_rest(NEW_TOKENS, NEW_LOG_PROBS, first, alive, place, width, eos, BEAMS: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Nothing goes on in the beams from `alive` on."""
+    for beam in range(BEAMS):
+        empty = place < tl.where(alive <= beam, width, 0)
+        row_place = (first + beam) * width + place
+        tl.store(NEW_TOKENS + row_place, tl.zeros_like(place).to(tl.int64) + eos, mask=empty)
+        tl.store(NEW_LOG_PROBS + row_place, tl.zeros_like(place).to(tl.float32), mask=empty)
+
+
+@triton.jit
+def _keep_the_best(  # type: ignore[no-untyped-def]
+    TOKENS, LOG_PROBS, DONE_TOKENS, DONE_LOG_PROBS, NEW_DONE_SCORES, NEW_DONE_TOKENS, NEW_DONE_LOG_PROBS,
+    entry, entry_score, entry_beam, entry_token, entry_log_prob, first, place, time, width, BEAMS: tl.constexpr,
+):  # fmt: skip
+    """Of what was done before and what ends now, the best are done; the score of the last of them."""
+    inside = place < width
+    higher = entry_score[None, :] > entry_score[:, None]
+    earlier_equal = (entry_score[None, :] == entry_score[:, None]) & (entry[None, :] < entry[:, None])
+    rank = tl.sum((higher | earlier_equal).to(tl.int32), 1)
+    score = float("-inf")
+    for beam in range(BEAMS):
+        own = rank == beam
+        source, own_beam = tl.sum(tl.where(own, entry, 0), 0), tl.sum(tl.where(own, entry_beam, 0), 0)
+        ended_now = source >= BEAMS
+        done, continued = (first + tl.minimum(source, BEAMS - 1)) * width + place, (first + own_beam) * width + place
+        tokens = tl.where(
+            ended_now,
+            tl.load(TOKENS + continued, mask=inside, other=0),
+            tl.load(DONE_TOKENS + done, mask=inside, other=0),
+        )
+        log_probs = tl.where(
+            ended_now,
+            tl.load(LOG_PROBS + continued, mask=inside, other=0.0),
+            tl.load(DONE_LOG_PROBS + done, mask=inside, other=0.0),
+        )
+        now = ended_now & (place == time)
+        tokens = tl.where(now, tl.sum(tl.where(own, entry_token, 0), 0), tokens)
+        log_probs = tl.where(now, tl.sum(tl.where(own, entry_log_prob, 0.0), 0), log_probs)
+        row_place = (first + beam) * width + place
+        tl.store(NEW_DONE_TOKENS + row_place, tokens, mask=inside)
+        tl.store(NEW_DONE_LOG_PROBS + row_place, log_probs, mask=inside)
+        score = tl.max(tl.where(own, entry_score, float("-inf")), 0)
+        tl.store(NEW_DONE_SCORES + first + beam, score)
+    return score
+
+
 @triton.jit(do_not_specialize=["time", "width", "eos"])
 def _continue(  # type: ignore[no-untyped-def]
     TOP_LOG_PROBS, TOP_TOKENS, END, LIMITS, SCORES, TOKENS, LOG_PROBS, DONE_SCORES, DONE_TOKENS, DONE_LOG_PROBS,
@@ -59,21 +119,14 @@ def _continue(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """What becomes of the hypotheses of a sentence: the best continuations go on, and those that end are done."""
     first = tl.program_id(0) * BEAMS
-    place = tl.arange(0, WIDTH)
-    inside = place < width
+    number, entry, place = tl.arange(0, ALL), tl.arange(0, ENTRIES), tl.arange(0, WIDTH)
     wait_for_the_kernel_before(AHEAD)
     let_the_next_kernel_start(AHEAD)
     at_limit = tl.load(LIMITS + tl.program_id(0)) <= time + 1
-
-    number = tl.arange(0, ALL)  # every continuation of every beam
-    row, which, there = first + number // COUNT, number % COUNT, number < BEAMS * COUNT
-    log_prob = tl.load(TOP_LOG_PROBS + first * COUNT + number, mask=there, other=float("-inf"))
-    token = tl.load(TOP_TOKENS + first * COUNT + number, mask=there, other=0)
-    only_end = tl.where(which == 0, tl.load(END + row, mask=there, other=float("-inf")), float("-inf"))
-    log_prob, token = tl.where(at_limit, only_end, log_prob), tl.where(at_limit, eos, token)
-    total = tl.load(SCORES + row, mask=there, other=float("-inf")) + log_prob
-
-    entry = tl.arange(0, ENTRIES)  # what is done already, and after it the best continuations, best first
+    log_prob, token, total = _continuations(
+        TOP_LOG_PROBS, TOP_TOKENS, END, SCORES, number, first, at_limit, eos, BEAMS, COUNT
+    )
+    # Entries are what is done already, and after it the best continuations, best first.
     entry_score = tl.load(DONE_SCORES + first + entry, mask=entry < BEAMS, other=float("-inf"))
     full = tl.max(tl.where(entry == BEAMS - 1, entry_score, float("-inf")), 0) > float("-inf")
     entry_beam = tl.zeros((ENTRIES,), tl.int32)
@@ -107,43 +160,15 @@ def _continue(  # type: ignore[no-untyped-def]
         new_score, last = tl.where(taken, score, new_score), tl.where(taken, own_token, last)
         origin = tl.where(taken, first + own_beam, origin)
         alive += goes_on.to(tl.int32)
+    _empty_the_rest(NEW_TOKENS, NEW_LOG_PROBS, first, alive, place, width, eos, BEAMS)
     tl.store(NEW_SCORES + first + entry, new_score, mask=entry < BEAMS)
     tl.store(LAST + first + entry, last, mask=entry < BEAMS)
     tl.store(ORIGIN + first + entry, origin.to(tl.int64), mask=entry < BEAMS)
-    for beam in range(BEAMS):
-        empty = place < tl.where(alive <= beam, width, 0)
-        row_place = (first + beam) * width + place
-        tl.store(NEW_TOKENS + row_place, tl.zeros((WIDTH,), tl.int64) + eos, mask=empty)
-        tl.store(NEW_LOG_PROBS + row_place, tl.zeros((WIDTH,), tl.float32), mask=empty)
-
-    higher = entry_score[None, :] > entry_score[:, None]
-    earlier_equal = (entry_score[None, :] == entry_score[:, None]) & (entry[None, :] < entry[:, None])
-    rank = tl.sum((higher | earlier_equal).to(tl.int32), 1)
-    for beam in range(BEAMS):
-        own = rank == beam
-        source, own_beam = tl.sum(tl.where(own, entry, 0), 0), tl.sum(tl.where(own, entry_beam, 0), 0)
-        ended_now = source >= BEAMS
-        done, continued = (first + tl.minimum(source, BEAMS - 1)) * width + place, (first + own_beam) * width + place
-        tokens = tl.where(
-            ended_now,
-            tl.load(TOKENS + continued, mask=inside, other=0),
-            tl.load(DONE_TOKENS + done, mask=inside, other=0),
-        )
-        log_probs = tl.where(
-            ended_now,
-            tl.load(LOG_PROBS + continued, mask=inside, other=0.0),
-            tl.load(DONE_LOG_PROBS + done, mask=inside, other=0.0),
-        )
-        now = ended_now & (place == time)
-        tokens = tl.where(now, tl.sum(tl.where(own, entry_token, 0), 0), tokens)
-        log_probs = tl.where(now, tl.sum(tl.where(own, entry_log_prob, 0.0), 0), log_probs)
-        row_place = (first + beam) * width + place
-        tl.store(NEW_DONE_TOKENS + row_place, tokens, mask=inside)
-        tl.store(NEW_DONE_LOG_PROBS + row_place, log_probs, mask=inside)
-        score = tl.max(tl.where(own, entry_score, float("-inf")), 0)
-        tl.store(NEW_DONE_SCORES + first + beam, score)
-        if beam == BEAMS - 1:
-            tl.store(FINISHED + tl.program_id(0), ((score > float("-inf")) | at_limit).to(tl.uint8))
+    worst = _keep_the_best(
+        TOKENS, LOG_PROBS, DONE_TOKENS, DONE_LOG_PROBS, NEW_DONE_SCORES, NEW_DONE_TOKENS, NEW_DONE_LOG_PROBS,
+        entry, entry_score, entry_beam, entry_token, entry_log_prob, first, place, time, width, BEAMS,
+    )  # fmt: skip
+    tl.store(FINISHED + tl.program_id(0), ((worst > float("-inf")) | at_limit).to(tl.uint8))
 
 
 class GpuSearch(Search):
