@@ -7,7 +7,6 @@ that the kernels must agree with.
 from __future__ import annotations
 
 import importlib.util
-import os
 
 import pytest
 import torch
@@ -15,16 +14,13 @@ import torch
 from maskpredict.decoding.fixed_drafts import DraftOps
 from maskpredict.model.fused_ops import Ops
 
-if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"  # before anybody imports Triton
-
 
 @pytest.fixture(scope="session")
 def kernel_device() -> torch.device:
     """Where kernels can run."""
     if importlib.util.find_spec("triton") is None:
         pytest.skip("needs Triton")
-    return torch.device("cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "cuda")
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 @pytest.fixture(scope="session")
