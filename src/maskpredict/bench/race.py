@@ -23,6 +23,9 @@ from maskpredict.errors import UserError
 
 logger = logging.getLogger(__name__)
 
+GPU_WARM_UPS = 2
+"""How often a racer goes its way on a GPU before the clock starts: it may prepare for a shape that it meets again."""
+
 
 @dataclass(frozen=True)
 class Heat:
@@ -65,8 +68,8 @@ class Race:
     def warm_up(self, racer: Racer, scored: Sequence[str]) -> list[str]:
         """Get a racer ready to run; gives its translations of the sentences to score."""
         racer.prepare(self.sentences)
-        if self.device.startswith("cuda"):  # an engine there may prepare itself for each shape that it meets
-            for size in self.batch_sizes:
+        if self.device.startswith("cuda"):
+            for size in GPU_WARM_UPS * self.batch_sizes:
                 self._run(racer, self._course(size), size)
         return self._run(racer, scored, self.batch_sizes[-1]).texts
 
