@@ -27,7 +27,7 @@ CANDIDATES = (1, 2, 3)
 MIDDLE = 2
 """Length candidates of the two batch sizes that the paper does not have."""
 BEAMS = (1, 5)
-BUDGETS = {"cuda": (32_768, 131_072), "cpu": (512, 2_048, 8_192)}
+BUDGETS = {"cuda": (8_192, 32_768, 131_072), "cpu": (512, 2_048, 8_192)}
 """Sizes, in tokens, among which the best batch is looked for."""
 ONE, TEN, BEST = "1", "10", "best"
 TIMED = {ONE: 200, TEN: 500, BEST: None}

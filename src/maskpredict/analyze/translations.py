@@ -32,8 +32,8 @@ WINDOW = 1_024
 """Sentences translated between two looks at the clock; an interruption loses no more."""
 WARM_UP = 64
 """Sentences translated before a clock is started."""
-GPU_WARM_UPS: dict[BatchType, int] = {"examples": 2, "tokens": 1}
-"""How often a GPU translates all of them before: a few sentences are recorded when their shape is seen again."""
+GPU_WARM_UPS = 2
+"""How often a GPU translates all of them before: shapes of batches are recorded when they are seen again."""
 
 
 class Stopped(Exception):
@@ -213,7 +213,7 @@ def _timed(translator: Translator, order: Order, lines: list[Line], partial: Pat
         )
 
     if translator.device.type == "cuda":
-        for _ in range(GPU_WARM_UPS[order.batch_type]):
+        for _ in range(GPU_WARM_UPS):
             translate(lines)
     else:
         translate(lines[:: max(1, len(lines) // WARM_UP)])
