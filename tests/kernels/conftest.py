@@ -1,12 +1,13 @@
 """Triton kernels run on a GPU where there is one, and elsewhere in Triton's interpreter, on the CPU.
 
-Without Triton, which is for Linux alone, these tests are skipped, and what is left are those of the plain functions
-that the kernels must agree with.
+Without Triton, which is for Linux alone, these tests are skipped, except in CI; what is left are those of the plain
+functions that the kernels must agree with.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
 
 import pytest
 import torch
@@ -16,10 +17,15 @@ from maskpredict.model.fused_ops import Ops
 
 
 @pytest.fixture(scope="session")
-def kernel_device() -> torch.device:
-    """Where kernels can run."""
+def triton() -> None:
+    """Triton is installed."""
     if importlib.util.find_spec("triton") is None:
-        pytest.skip("needs Triton")
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("needs Triton: pip install triton")
+
+
+@pytest.fixture(scope="session")
+def kernel_device(triton: None) -> torch.device:
+    """Where kernels can run."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
