@@ -122,6 +122,8 @@ def _hints(cls: type[Any]) -> dict[str, Any]:
 
 def _convert(kind: Any, value: Any, key: str, default: Any = None) -> Any:
     """`value`, as YAML gives it, as the annotation `kind` wants it."""
+    if type(value) is kind:
+        return value
     origin, args = get_origin(kind), get_args(kind)
     if dataclasses.is_dataclass(kind) and isinstance(value, Mapping):
         assert isinstance(kind, type)
@@ -141,15 +143,18 @@ def _convert(kind: Any, value: Any, key: str, default: Any = None) -> Any:
         return float(value)
     if kind is Path and isinstance(value, str):
         return Path(value)
-    if kind is Any or (isinstance(kind, type) and type(value) is kind):
+    if kind is Any:
         return value
     quotes = " (put it in quotes to make it text)" if kind is str and isinstance(value, int | float) else ""
     raise _Problem(key, f"{key!r} must be {_describe(kind)}, not {_shown(value)}{quotes}")
 
 
 def _convert_union(kind: Any, value: Any, key: str, default: Any) -> Any:
+    arms = get_args(kind)
+    if type(value) in arms:  # so that nobody has to word a complaint that nobody reads
+        return value
     deeper = []
-    for arm in get_args(kind):
+    for arm in arms:
         try:
             return _convert(arm, value, key, default)
         except _Problem as problem:
