@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from maskpredict.decoding import fixed_drafts
-from maskpredict.decoding.fixed_drafts import FixedDrafts, parts_of_results, prune
+from maskpredict.decoding.fixed_drafts import FixedDrafts, most_masked, parts_of_results, prune
 from maskpredict.decoding.mask_predict import mask_predict
 from maskpredict.model.fused_ops import BlockBests
 
@@ -38,6 +38,12 @@ def likeliest(bests: BlockBests) -> tuple[Tensor, Tensor]:
     return bests.token_GN.gather(0, block[None]).long().view(-1, WIDTH), (highest - norm).view(-1, WIDTH)
 
 
+def at(places: Tensor, bests: BlockBests) -> BlockBests:
+    """Some rows of them."""
+    rows = places.flatten()
+    return BlockBests(bests.highest_GN[:, rows], bests.total_GN[:, rows], bests.token_GN[:, rows])
+
+
 @pytest.mark.parametrize("passes", [1, 2, 4, 10])
 @pytest.mark.parametrize("threshold", [None, 0.3, 0.9])
 def test_passes_in_place_are_those_of_mask_predict(passes: int, threshold: float | None) -> None:
@@ -57,10 +63,11 @@ def test_passes_in_place_are_those_of_mask_predict(passes: int, threshold: float
     for t, (inputs, masked) in enumerate(asked, 1):
         assert torch.equal(drafts.inputs_RW.long(), inputs)
         assert torch.equal(drafts.masked_RW.bool(), masked)
+        bests = at(drafts.places_RW[:, : most_masked(WIDTH, passes, t - 1)], predictions(t, 5 * WIDTH))
         if t < passes:
-            fixed_drafts.take_and_mask_again(drafts, predictions(t, 5 * WIDTH), t, MASK, threshold)
+            fixed_drafts.take_and_mask_again(drafts, bests, t, MASK, threshold)
         else:
-            fixed_drafts.take_predictions(drafts, predictions(t, 5 * WIDTH))
+            fixed_drafts.take_predictions(drafts, bests)
     tokens, log_probs, scores, found_lengths, used, pruned = parts_of_results(drafts.results, 5, WIDTH)
     assert torch.equal(tokens.long(), wanted.tokens_BT)
     torch.testing.assert_close(log_probs, wanted.log_probs_BT)
@@ -75,6 +82,17 @@ def test_lengths_come_likeliest_first_and_within_their_bounds() -> None:
     fixed_drafts.begin(drafts, length_scores(9, 1, 63, 8), 3, 2, 30, PAD, MASK)
     assert drafts.lengths_R.tolist() == [9, 2, 30, 8]
     assert drafts.tokens_RW[1].tolist() == [MASK] * 2 + [PAD] * (WIDTH - 2)
+
+
+def test_masked_positions_come_first() -> None:
+    drafts = FixedDrafts.empty(2, WIDTH, torch.device("cpu"))
+    fixed_drafts.begin(drafts, length_scores(6, 3), 3, 2, 30, PAD, MASK)
+    assert torch.equal(drafts.places_RW.flatten(), torch.arange(2 * WIDTH, dtype=torch.int32))
+    drafts.log_probs_RW[0, :6] = torch.tensor([-0.1, -0.9, -0.2, -0.8, -0.7, -0.6])
+    drafts.log_probs_RW[1, :3] = torch.tensor([-0.1, -0.2, -0.9])
+    fixed_drafts.mask_again(drafts, 1, MASK, None)
+    assert drafts.places_RW[0].tolist() == [1, 3, 4, 5, 0, 2, *range(6, WIDTH)]
+    assert drafts.places_RW[1].tolist() == [WIDTH + place for place in (1, 2, 0, *range(3, WIDTH))]
 
 
 def test_the_most_confident_drafts_go_on_and_the_earlier_of_equals() -> None:

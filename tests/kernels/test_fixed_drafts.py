@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from maskpredict.decoding import fixed_drafts
-from maskpredict.decoding.fixed_drafts import DraftOps, FixedDrafts, prune
+from maskpredict.decoding.fixed_drafts import DraftOps, FixedDrafts, most_masked, prune
 from maskpredict.decoding.fixed_drafts_check import comes_to_the_same
 from maskpredict.model.fused_ops import BlockBests
 
@@ -54,12 +54,13 @@ def test_all_passes(
     made = [begun(ops, sentences, candidates, width, 4, kernel_device) for ops in (gpu_draft_ops, fixed_drafts)]
     assert_same(*made)
     for t in (1, 2, 3):
-        bests = predictions(sentences * candidates * width, 130, kernel_device, seed=t)
+        rows = sentences * candidates * most_masked(width, 4, t - 1)
+        bests = predictions(rows, 130, kernel_device, seed=t)
         for drafts, ops in zip(made, (gpu_draft_ops, fixed_drafts), strict=True):
             # Rounding must not make different ties.
             ops.take_and_mask_again(drafts, replace(bests, total_GN=bests.total_GN.round()), t, MASK, threshold)
         assert_same(*made)
-    bests = predictions(sentences * candidates * width, 1, kernel_device, seed=9)
+    bests = predictions(sentences * candidates * most_masked(width, 4, 3), 1, kernel_device, seed=9)
     gpu_draft_ops.take_predictions(made[0], bests)
     fixed_drafts.take_predictions(made[1], bests)
     assert_same(*made)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -84,6 +86,24 @@ def test_a_linear_layer_rounds_where_layers_of_their_own_do(
 def test_rows_of_a_linear_layer_may_lie_apart(gpu_ops: Ops, kernel_device: torch.device) -> None:
     x, layer = numbers(6, 7, 64, device=kernel_device)[:, 0], linear_layer(64, 32, kernel_device)
     assert_near(gpu_ops.linear(x, layer.weight, layer.bias), fused_ops.linear(x, layer.weight, layer.bias))
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("inputs", [64, 1056])
+@pytest.mark.parametrize("normed", [False, True])
+def test_some_rows_of_each_draft(gpu_ops: Ops, kernel_device: torch.device, inputs: int, normed: bool) -> None:
+    x, layer = numbers(4 * 9, inputs, device=kernel_device), linear_layer(inputs, 48, kernel_device)
+    residual, norm = numbers(36, 48, device=kernel_device, seed=9), layer_norm(inputs, kernel_device)
+    chance = torch.Generator().manual_seed(2)
+    places = torch.stack([9 * draft + torch.randperm(9, generator=chance) for draft in range(4)]).int()
+    given: dict[str, Any] = {
+        "norm": norm if normed else None,
+        "residual_NM": residual,
+        "places_RP": places.to(kernel_device)[:, :5],
+    }
+    got, wanted = (ops.linear(x, layer.weight, layer.bias, **given) for ops in (gpu_ops, fused_ops))
+    assert got.shape == (20, 48)
+    assert_near(got, wanted)
 
 
 @torch.inference_mode()

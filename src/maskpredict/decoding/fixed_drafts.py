@@ -38,6 +38,8 @@ class FixedDrafts:
     """What the next pass sees, int32."""
     masked_RW: Tensor
     """1 at the positions that it predicts, int32."""
+    places_RW: Tensor
+    """All positions of the draft, those that it predicts first, else from left to right: rows of the batch, int32."""
     passes_R: Tensor
     """How many passes the draft may take part in, int32."""
 
@@ -45,7 +47,7 @@ class FixedDrafts:
     def empty(cls, rows: int, width: int, device: torch.device) -> FixedDrafts:
         """Room for so many drafts."""
         results = torch.zeros(rows * (2 * width + 4), dtype=torch.int32, device=device)
-        inputs_RW, masked_RW = torch.zeros((2, rows, width), dtype=torch.int32, device=device)
+        inputs_RW, masked_RW, places_RW = torch.zeros((3, rows, width), dtype=torch.int32, device=device)
         passes_R = torch.zeros(rows, dtype=torch.int32, device=device)
         tokens_RW, log_probs_RW, length_scores_R, lengths_R, used_R, pruned_R = parts_of_results(results, rows, width)
         return cls(
@@ -58,6 +60,7 @@ class FixedDrafts:
             pruned_R,
             inputs_RW,
             masked_RW,
+            places_RW,
             passes_R,
         )
 
@@ -95,6 +98,7 @@ def begin(
     drafts.lengths_R.copy_(lengths_BL.flatten())
     drafts.length_scores_R.copy_(scores_BC.gather(1, lengths_BL).flatten())
     drafts.masked_RW.copy_(_free(drafts))
+    drafts.places_RW.copy_(masked_first(drafts.masked_RW))
     drafts.tokens_RW.fill_(pad).masked_fill_(drafts.masked_RW.bool(), mask)
     drafts.inputs_RW.copy_(drafts.tokens_RW)
     drafts.log_probs_RW.zero_()
@@ -104,14 +108,17 @@ def begin(
 
 
 def take_predictions(drafts: FixedDrafts, bests: BlockBests) -> None:
-    """Put the likeliest tokens at the masked positions."""
+    """Put the likeliest tokens at the masked positions; `bests` are of the first so many places of each draft."""
     highest_GN = bests.highest_GN
     best_N, block_N = highest_GN.max(0)
     total_N = (bests.total_GN * (highest_GN - best_N).exp()).sum(0)
     token_N = bests.token_GN.gather(0, block_N[None])[0]
     masked_RW = drafts.masked_RW.bool()
-    drafts.tokens_RW.copy_(torch.where(masked_RW, token_N.view(masked_RW.shape), drafts.tokens_RW))
-    drafts.log_probs_RW.copy_(torch.where(masked_RW, -total_N.log().view(masked_RW.shape), drafts.log_probs_RW))
+    predicted = len(best_N) // len(masked_RW)
+    number_RW = (drafts.masked_RW.cumsum(1) - drafts.masked_RW).clamp(max=predicted - 1)
+    tokens_RW, totals_RW = (found_N.view(-1, predicted).gather(1, number_RW) for found_N in (token_N, total_N))
+    drafts.tokens_RW.copy_(torch.where(masked_RW, tokens_RW, drafts.tokens_RW))
+    drafts.log_probs_RW.copy_(torch.where(masked_RW, -totals_RW.log(), drafts.log_probs_RW))
     drafts.used_R.add_(masked_RW.any(1))
 
 
@@ -122,6 +129,7 @@ def mask_again(drafts: FixedDrafts, t: int, mask: int, threshold: float | None) 
     if threshold is not None:
         masked_RW = masked_RW & (drafts.log_probs_RW < math.log(threshold))
     drafts.masked_RW.copy_(masked_RW)
+    drafts.places_RW.copy_(masked_first(drafts.masked_RW))
     drafts.inputs_RW.copy_(drafts.tokens_RW.masked_fill(masked_RW, mask))
 
 
@@ -145,6 +153,18 @@ def prune(drafts: FixedDrafts, sentences: int, kept: int) -> None:
     rank_BL = order_BL.argsort(dim=1)
     drafts.pruned_R.copy_((rank_BL >= kept).flatten())
     drafts.passes_R.masked_fill_(drafts.pruned_R.bool(), 1)
+
+
+def most_masked(width: int, passes: int, t: int) -> int:
+    """How many positions of a draft of this width can be masked in pass `t`, counted from 0: see `least_confident`."""
+    return max(1, width * (passes - t) // passes)
+
+
+def masked_first(masked_RW: Tensor) -> Tensor:
+    """The positions of each draft as rows of the batch [R, W], the masked ones first, else from left to right."""
+    rows, width = masked_RW.shape
+    first_of_draft_R = torch.arange(rows, device=masked_RW.device) * width
+    return masked_RW.argsort(dim=1, descending=True, stable=True) + first_of_draft_R[:, None]
 
 
 def _free(drafts: FixedDrafts) -> Tensor:

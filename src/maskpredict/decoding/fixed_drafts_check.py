@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from maskpredict.decoding import fixed_drafts
-from maskpredict.decoding.fixed_drafts import DraftOps, FixedDrafts
+from maskpredict.decoding.fixed_drafts import DraftOps, FixedDrafts, most_masked
 from maskpredict.model.fused_ops import BlockBests
 
 SENTENCES, CANDIDATES, WIDTH, PASSES, BLOCKS = 2, 3, 24, 4, 9
@@ -15,7 +15,7 @@ PAD, MASK = 0, 4
 def comes_to_the_same(ops: DraftOps, device: torch.device) -> bool:
     """Compare with the plain functions on made-up predictions, some of them equally likely."""
     got, wanted = _decoded(ops, device), _decoded(fixed_drafts, device)
-    exact = ("tokens_RW", "lengths_R", "used_R", "inputs_RW", "masked_RW", "passes_R")
+    exact = ("tokens_RW", "lengths_R", "used_R", "inputs_RW", "masked_RW", "places_RW", "passes_R")
     same = all(torch.equal(getattr(got, name), getattr(wanted, name)) for name in exact)
     return same and torch.allclose(got.log_probs_RW, wanted.log_probs_RW, atol=1e-4)
 
@@ -26,7 +26,7 @@ def _decoded(ops: DraftOps, device: torch.device) -> FixedDrafts:
     scores_BC = torch.randint(-9, 9, (SENTENCES, WIDTH), generator=chance).float()
     ops.begin(drafts, scores_BC.to(device), PASSES, 2, WIDTH - 1, PAD, MASK)
     for t in range(1, PASSES + 1):
-        shape = (BLOCKS, SENTENCES * CANDIDATES * WIDTH)
+        shape = (BLOCKS, SENTENCES * CANDIDATES * most_masked(WIDTH, PASSES, t - 1))
         token_GN = torch.randint(5, 99, shape, generator=chance, dtype=torch.int32)
         highest_GN = torch.randint(-2, 3, shape, generator=chance).float()
         # Positions are sure or unsure to one of a few degrees that rounding cannot confuse.

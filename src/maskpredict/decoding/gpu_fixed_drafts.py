@@ -20,7 +20,7 @@ NUMBERS_AT_ONCE = 8192
 
 @triton.jit(do_not_specialize=["width", "classes", "candidates", "passes", "shortest", "longest", "pad", "mask_id"])
 def _begin(  # type: ignore[no-untyped-def]
-    SCORES, TOKENS, LOG_PROBS, LENGTH_SCORES, LENGTHS, USED, PRUNED, INPUTS, MASKED, PASSES,
+    SCORES, TOKENS, LOG_PROBS, LENGTH_SCORES, LENGTHS, USED, PRUNED, INPUTS, MASKED, PLACES, PASSES,
     width, classes, candidates, passes, shortest, longest, pad, mask_id,
     WIDTH: tl.constexpr, CLASSES: tl.constexpr, AHEAD: tl.constexpr,
 ):  # fmt: skip
@@ -45,6 +45,7 @@ def _begin(  # type: ignore[no-untyped-def]
         tl.store(INPUTS + out, token, mask=inside)
         tl.store(LOG_PROBS + out, tl.zeros((WIDTH,), tl.float32), mask=inside)
         tl.store(MASKED + out, (place < length).to(tl.int32), mask=inside)
+        tl.store(PLACES + out, out, mask=inside)
 
 
 @triton.jit
@@ -70,10 +71,10 @@ def _best(HIGHEST, TOTAL, TOKEN, row, inside, rows, blocks, WIDTH: tl.constexpr,
     return token, -tl.log(total)
 
 
-@triton.jit(do_not_specialize=["t", "width", "blocks", "mask_id"])
+@triton.jit(do_not_specialize=["t", "width", "predicted", "blocks", "mask_id"])
 def _between_passes(  # type: ignore[no-untyped-def]
-    HIGHEST, TOTAL, TOKEN, TOKENS, LOG_PROBS, LENGTHS, USED, INPUTS, MASKED, PASSES,
-    t, width, blocks, mask_id, log_threshold,
+    HIGHEST, TOTAL, TOKEN, TOKENS, LOG_PROBS, LENGTHS, USED, INPUTS, MASKED, PLACES, PASSES,
+    t, width, predicted, blocks, mask_id, log_threshold,
     WIDTH: tl.constexpr, CHUNK: tl.constexpr, TAKE: tl.constexpr, MASK: tl.constexpr, AHEAD: tl.constexpr,
 ):  # fmt: skip
     draft, place = tl.program_id(0), tl.arange(0, WIDTH)
@@ -84,8 +85,9 @@ def _between_passes(  # type: ignore[no-untyped-def]
     log_prob = tl.load(LOG_PROBS + row, mask=inside, other=0.0)
     if TAKE:
         masked = tl.load(MASKED + row, mask=inside, other=0)
-        rows = tl.num_programs(0) * width
-        best, best_log_prob = _best(HIGHEST, TOTAL, TOKEN, row, inside, rows, blocks, WIDTH, CHUNK)
+        of_masked = draft * predicted + tl.cumsum(masked, 0) - masked
+        rows = tl.num_programs(0) * predicted
+        best, best_log_prob = _best(HIGHEST, TOTAL, TOKEN, of_masked, masked != 0, rows, blocks, WIDTH, CHUNK)
         token = tl.where(masked != 0, best, token)
         log_prob = tl.where(masked != 0, best_log_prob, log_prob)
         tl.store(TOKENS + row, token, mask=inside)
@@ -102,6 +104,9 @@ def _between_passes(  # type: ignore[no-untyped-def]
         again = free & (rank < count) & (t < passes) & (log_prob < log_threshold)
         tl.store(MASKED + row, again.to(tl.int32), mask=inside)
         tl.store(INPUTS + row, tl.where(again, mask_id, token), mask=inside)
+        masked_before = tl.cumsum(again.to(tl.int32), 0) - again.to(tl.int32)
+        number = tl.where(again, masked_before, tl.sum(again.to(tl.int32), 0) + place - masked_before)
+        tl.store(PLACES + draft * width + number, row, mask=inside)
 
 
 def begin(
@@ -113,7 +118,7 @@ def begin(
     assert scores_BC.is_contiguous()
     _begin[(sentences,)](
         scores_BC, drafts.tokens_RW, drafts.log_probs_RW, drafts.length_scores_R, drafts.lengths_R, drafts.used_R,
-        drafts.pruned_R, drafts.inputs_RW, drafts.masked_RW, drafts.passes_R,
+        drafts.pruned_R, drafts.inputs_RW, drafts.masked_RW, drafts.places_RW, drafts.passes_R,
         width, classes, rows // sentences, passes, shortest, longest, pad, mask,
         triton.next_power_of_2(width), triton.next_power_of_2(classes), **launch_options(scores_BC),
     )  # fmt: skip
@@ -142,12 +147,12 @@ def _launch(drafts: FixedDrafts, bests: BlockBests | None, t: int | None, mask: 
     highest, total, token = drafts.log_probs_RW, drafts.log_probs_RW, drafts.tokens_RW
     if bests is not None:
         highest, total, token = bests.highest_GN, bests.total_GN, bests.token_GN
-    blocks = 0 if bests is None else len(highest)
+    blocks, predicted = (0, 0) if bests is None else (len(highest), highest.shape[1] // rows)
     log_threshold = math.inf if threshold is None else math.log(threshold)
     _between_passes[(rows,)](
         highest, total, token, drafts.tokens_RW, drafts.log_probs_RW, drafts.lengths_R, drafts.used_R, drafts.inputs_RW,
-        drafts.masked_RW, drafts.passes_R,
-        t or 0, width, blocks, mask, log_threshold,
+        drafts.masked_RW, drafts.places_RW, drafts.passes_R,
+        t or 0, width, predicted, blocks, mask, log_threshold,
         whole, max(1, NUMBERS_AT_ONCE // whole), bests is not None, t is not None, num_warps=8,
         **launch_options(drafts.tokens_RW),
     )  # fmt: skip

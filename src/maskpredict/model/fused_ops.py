@@ -1,7 +1,8 @@
 """What `FusedTransformer` is made of, in plain PyTorch: the meaning of the kernels in `fused_ops_gpu.py`.
 
 Each function here is one launch there. Shape letters: N rows (tokens of the batch), K inputs, M outputs, R drafts or
-sentences, B sentences, T target positions, S source positions, D width, G blocks of the vocabulary.
+sentences, P rows of each that are wanted, B sentences, T target positions, S source positions, D width, G blocks of the
+vocabulary.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Ops(Protocol):
         norm: nn.LayerNorm | None = None,
         activation: Activation | None = None,
         residual_NM: Tensor | None = None,
+        places_RP: Tensor | None = None,
     ) -> Tensor:
         """See `linear` below, and so on."""
         ...
@@ -78,8 +80,15 @@ def linear(
     norm: nn.LayerNorm | None = None,
     activation: Activation | None = None,
     residual_NM: Tensor | None = None,
+    places_RP: Tensor | None = None,
 ) -> Tensor:
-    """[N, M]: layer norm of the rows, linear layer, non-linearity and residual sum, of which all but one may miss."""
+    """[N, M]: layer norm of the rows, linear layer, non-linearity and residual sum, of which all but one may miss.
+
+    With `places_RP` only these rows are computed, [R * P, M]: some of each draft.
+    """
+    if places_RP is not None:
+        places_N = places_RP.flatten()
+        x_NK, residual_NM = x_NK[places_N], None if residual_NM is None else residual_NM[places_N]
     y_NM = F.linear(x_NK if norm is None else norm(x_NK), weight_MK, bias_M)
     if activation is not None:
         y_NM = F.gelu(y_NM) if activation == "gelu" else F.relu(y_NM)

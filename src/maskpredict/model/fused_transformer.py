@@ -4,8 +4,9 @@ A GPU that computes a handful of rows spends its time on starting kernels. So a 
 its non-linearity and the residual sum are one kernel, and a decoder layer is eight instead of fifteen. For pre-norm
 models in half precision, and for translating only. Filling is computed along and never looked at.
 
-Shape letters: B sentences, R drafts (some for each sentence), S source positions, T target positions, N rows of the
-batch end to end, D width, H heads, K head size, V vocabulary; in `decode_step`, K beams.
+Shape letters: B sentences, R drafts (some for each sentence), S source positions, T target positions, P of them whose
+output is wanted, N rows of the batch end to end, D width, H heads, K head size, V vocabulary; in `decode_step`, K
+beams.
 """
 
 from __future__ import annotations
@@ -72,18 +73,28 @@ class FusedTransformer(Transformer):
         return self._memory(stream_BSD, self.encoder_norm)
 
     def target_stream(
-        self, ids_RT: Tensor, lengths_R: Tensor, memory: list[Memory], source_lengths_B: Tensor
+        self,
+        ids_RT: Tensor,
+        lengths_R: Tensor,
+        memory: list[Memory],
+        source_lengths_B: Tensor,
+        places_RP: Tensor | None = None,
     ) -> Tensor:
-        """What `decode` returns without a causal mask, [R, T, D], before its last layer norm."""
+        """What `decode` returns without a causal mask, [R, T, D], before its last layer norm.
+
+        With `places_RP`, P rows of the batch for each draft, it is [R, P, D]: what only other rows need is left out.
+        """
         target = self.target
         x_RTD = self.ops.embed(ids_RT, target.tokens.weight, target.positions.weight, target.scale)
         x_ND = x_RTD.flatten(0, 1)
         for layer, own_memory in zip(self.decoder, memory, strict=True):
             assert isinstance(layer, DecoderLayer)
-            x_ND = self._self_attention(layer, x_ND, lengths_R)
+            # Every row is attended to up to the last layer.
+            wanted_RP = places_RP if layer is self.decoder[-1] else None
+            x_ND = self._self_attention(layer, x_ND, lengths_R, wanted_RP)
             x_ND = self._cross_attention(layer, x_ND, len(ids_RT), own_memory, source_lengths_B)
             x_ND = self._feed_forward(layer, x_ND)
-        return x_ND.view(x_RTD.shape)
+        return x_ND.view(len(ids_RT), -1, x_RTD.shape[2])
 
     def best_of_stream(self, stream_RTD: Tensor, penalty_V: Tensor) -> BlockBests:
         """The likeliest tokens at every position of what `target_stream` returns; `penalty_V` as in `fused_ops`."""
@@ -105,12 +116,14 @@ class FusedTransformer(Transformer):
         hidden_ND: Tensor = self.decoder_norm(x_ND)
         return hidden_ND.view(*ids_BK.shape, -1)
 
-    def _self_attention(self, layer: EncoderLayer | DecoderLayer, x_ND: Tensor, lengths_R: Tensor) -> Tensor:
+    def _self_attention(
+        self, layer: EncoderLayer | DecoderLayer, x_ND: Tensor, lengths_R: Tensor, places_RP: Tensor | None = None
+    ) -> Tensor:
         own = layer.attention
         qkv = self._linear(x_ND, own.qkv, norm=layer.attention_residual.norm)
         q, k, v = qkv.view(len(lengths_R), -1, 3, own.heads, qkv.shape[1] // (3 * own.heads)).unbind(2)
         seen_ND = self.ops.attend(q, k, v, lengths_R).flatten(0, 1).flatten(1)
-        return self._linear(seen_ND, own.out, residual_NM=x_ND)
+        return self._linear(seen_ND, own.out, residual_NM=x_ND, places_RP=places_RP)
 
     def _step(self, layer: DecoderLayer, x_ND: Tensor, past: Past, time: int, seen_BKS: Tensor) -> Tensor:
         """One position of each beam; `past` and `seen_BKS` as in `DecoderLayer.step`."""
@@ -144,9 +157,16 @@ class FusedTransformer(Transformer):
         norm: nn.LayerNorm | None = None,
         activation: Activation | None = None,
         residual_NM: Tensor | None = None,
+        places_RP: Tensor | None = None,
     ) -> Tensor:
         return self.ops.linear(
-            x_NK, layer.weight, layer.bias, norm=norm, activation=activation, residual_NM=residual_NM
+            x_NK,
+            layer.weight,
+            layer.bias,
+            norm=norm,
+            activation=activation,
+            residual_NM=residual_NM,
+            places_RP=places_RP,
         )
 
     def _memory(self, x_BSD: Tensor, norm: nn.LayerNorm | None) -> list[Memory]:

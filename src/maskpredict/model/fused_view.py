@@ -81,6 +81,11 @@ def _differences(fused: FusedTransformer, plain: Transformer, sentences: int) ->
     decoded = plain.decode(target_ids, target, twice, source.repeat(2), causal=False)
     stream = fused.target_stream(target_ids, target.lengths_B, own_memory, source.lengths_B)
     pairs.append((fused.decoder_norm(stream)[target.valid], decoded[target.valid]))
+    # The second and first position of each draft alone.
+    place_R1 = torch.arange(2 * sentences, device=device, dtype=torch.int32)[:, None] * target_width
+    places_RP = torch.cat([place_R1 + 1, place_R1], 1)
+    some = fused.target_stream(target_ids, target.lengths_B, own_memory, source.lengths_B, places_RP)
+    pairs.append((fused.decoder_norm(some), decoded[:, :2].flip(1)))
 
     penalty_V = no_penalty_but((0,), len(plain.output.weight), device)
     own = fused.best_of_stream(stream, penalty_V)

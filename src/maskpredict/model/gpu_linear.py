@@ -101,26 +101,34 @@ def ask_for(AT):  # type: ignore[no-untyped-def]
     )
 
 
-@triton.jit(do_not_specialize=["rows"])
+@triton.jit
+def taken_rows(PLACES, row, rows, of_each, places_stride, PICK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """The rows of the batch that some rows of the output are made of. Past the end stands the last one once more."""
+    any_row = tl.minimum(row, rows - 1)
+    if PICK:
+        return tl.load(PLACES + any_row // of_each * places_stride + any_row % of_each)
+    else:
+        return any_row
+
+
+@triton.jit(do_not_specialize=["rows", "of_each", "places_stride"])
 def _linear(  # type: ignore[no-untyped-def]
-    X, WEIGHT, BIAS, NORM_WEIGHT, NORM_BIAS, RESIDUAL, OUT, KEYS, VALUES,
-    rows, outputs, x_stride, cache_stride, epsilon,
+    X, WEIGHT, BIAS, NORM_WEIGHT, NORM_BIAS, RESIDUAL, PLACES, OUT, KEYS, VALUES,
+    rows, outputs, of_each, x_stride, places_stride, cache_stride, epsilon,
     INPUTS: tl.constexpr, STEP: tl.constexpr, SLICES: tl.constexpr, TILE: tl.constexpr, COLUMNS: tl.constexpr,
-    HAS_BIAS: tl.constexpr, NORM: tl.constexpr, ACTIVATION: tl.constexpr, ADD: tl.constexpr, BEAMS: tl.constexpr,
-    AHEAD: tl.constexpr,
+    HAS_BIAS: tl.constexpr, NORM: tl.constexpr, ACTIVATION: tl.constexpr, ADD: tl.constexpr, PICK: tl.constexpr,
+    BEAMS: tl.constexpr, AHEAD: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
     first_column = tl.program_id(1) * COLUMNS
     column = first_column + tl.arange(0, COLUMNS)
     real, there = row < rows, column < outputs
     inside = real[:, None] & there[None, :]
-    # Past the end stand the last row and the last output once more, and are thrown away.
-    any_row, any_column = tl.minimum(row, rows - 1), tl.minimum(column, outputs - 1)
+    any_column = tl.minimum(column, outputs - 1)  # past the end stands the last one once more, and is thrown away
     SIZE: tl.constexpr = STEP // SLICES
     EVEN: tl.constexpr = INPUTS % STEP == 0
     slice_ = tl.arange(0, SLICES)[:, None, None] * SIZE
     x_place, weight_place = slice_ + tl.arange(0, SIZE)[None, None, :], slice_ + tl.arange(0, SIZE)[None, :, None]
-    x_at = X + x_place + any_row[None, :, None] * x_stride
     weight_at = WEIGHT + weight_place + any_column[None, None, :] * INPUTS
     if HAS_BIAS:
         bias = tl.load(BIAS + column, mask=there, other=0.0)
@@ -131,12 +139,13 @@ def _linear(  # type: ignore[no-untyped-def]
             norm_weight = part(NORM_WEIGHT + place, place < INPUTS, EVEN)
             norm_bias = part(NORM_BIAS + place, place < INPUTS, EVEN)
         wait_once_asked(AHEAD)
+        taken = taken_rows(PLACES, row, rows, of_each, places_stride, PICK)
         if ADD:
-            residual = tl.load(RESIDUAL + row[:, None] * outputs + column[None, :], mask=inside, other=0.0)
+            residual = tl.load(RESIDUAL + taken[:, None] * outputs + column[None, :], mask=inside, other=0.0)
         if NORM:
-            x = part(X + any_row[:, None] * x_stride + place[None, :], (place < INPUTS)[None, :], EVEN)
+            x = part(X + taken[:, None] * x_stride + place[None, :], (place < INPUTS)[None, :], EVEN)
         else:
-            x = part(x_at, x_place < INPUTS, EVEN)
+            x = part(X + x_place + taken[None, :, None] * x_stride, x_place < INPUTS, EVEN)
             tl.debug_barrier()
         let_the_next_kernel_start(AHEAD)
         # What is multiplied as it comes would be waited for where it is asked for.
@@ -152,8 +161,10 @@ def _linear(  # type: ignore[no-untyped-def]
                 line = tl.minimum(first + tl.arange(0, STEP // 64) * 64, INPUTS - 1)
                 ask_for(WEIGHT + any_column[:, None] * INPUTS + line[None, :])
         wait_once_asked(AHEAD)
+        taken = taken_rows(PLACES, row, rows, of_each, places_stride, PICK)
         if ADD:
-            residual = tl.load(RESIDUAL + row[:, None] * outputs + column[None, :], mask=inside, other=0.0)
+            residual = tl.load(RESIDUAL + taken[:, None] * outputs + column[None, :], mask=inside, other=0.0)
+        x_at = X + x_place + taken[None, :, None] * x_stride
         let_the_next_kernel_start(AHEAD)
         y = tl.zeros((SLICES, TILE, COLUMNS), tl.float32)
         for first in range(0, INPUTS, STEP):
@@ -194,12 +205,24 @@ def linear(
     norm: nn.LayerNorm | None = None,
     activation: Activation | None = None,
     residual_NM: Tensor | None = None,
+    places_RP: Tensor | None = None,
     blocks: Blocks | None = None,
 ) -> Tensor:
     """As in `fused_ops`; the rows of `x_NK` may lie apart."""
     assert residual_NM is None or residual_NM.is_contiguous()
-    out_NM = torch.empty((len(x_NK), len(weight_MK)), dtype=x_NK.dtype, device=x_NK.device)
-    _launch(x_NK, weight_MK, bias_M, norm, out_NM, activation=activation, residual_NM=residual_NM, blocks=blocks)
+    rows = len(x_NK) if places_RP is None else places_RP.numel()
+    out_NM = torch.empty((rows, len(weight_MK)), dtype=x_NK.dtype, device=x_NK.device)
+    _launch(
+        x_NK,
+        weight_MK,
+        bias_M,
+        norm,
+        out_NM,
+        activation=activation,
+        residual_NM=residual_NM,
+        places_RP=places_RP,
+        blocks=blocks,
+    )
     return out_NM
 
 
@@ -221,13 +244,16 @@ def _launch(
     *,
     activation: Activation | None = None,
     residual_NM: Tensor | None = None,
+    places_RP: Tensor | None = None,
     keys: Tensor | None = None,
     values: Tensor | None = None,
     blocks: Blocks | None = None,
 ) -> None:
-    rows, (outputs, inputs) = len(x_NK), weight_MK.shape
+    rows, (outputs, inputs) = len(out), weight_MK.shape
     assert x_NK.stride(1) == 1
     assert weight_MK.is_contiguous()
+    of_each, places_stride = (0, 0) if places_RP is None else (places_RP.shape[1], places_RP.stride(0))
+    assert places_RP is None or places_RP.stride(1) == 1
     whole = norm is not None
     blocks = blocks or blocks_of(rows, inputs, outputs, whole=whole, dividing=0 if keys is None else inputs)
     step = step_of(inputs, blocks.step, whole=whole)
@@ -235,10 +261,11 @@ def _launch(
     # A pointer that is not there is not followed; any other stands in for it.
     _linear[(triton.cdiv(rows, blocks.tile), triton.cdiv(outputs, blocks.columns))](
         x_NK, weight_MK, _or(bias_M, out), _or(norm_weight, out), _or(norm_bias, out),
-        _or(residual_NM, out), out, _or(keys, out), _or(values, out),
-        rows, outputs, x_NK.stride(0), 0 if keys is None else keys.stride(0), 0.0 if norm is None else norm.eps,
+        _or(residual_NM, out), _or(places_RP, out), out, _or(keys, out), _or(values, out),
+        rows, outputs, of_each, x_NK.stride(0), places_stride, 0 if keys is None else keys.stride(0),
+        0.0 if norm is None else norm.eps,
         inputs, step, slices_of(step, blocks.warps), blocks.tile, blocks.columns,
-        bias_M is not None, norm is not None, ACTIVATIONS[activation], residual_NM is not None,
+        bias_M is not None, norm is not None, ACTIVATIONS[activation], residual_NM is not None, places_RP is not None,
         0 if keys is None else keys.shape[1],
         num_warps=blocks.warps, num_stages=stages_of(blocks, inputs, step, x_NK.element_size()), **launch_options(x_NK),
     )  # fmt: skip

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from maskpredict.decoding.candidates import SHORTEST
-from maskpredict.decoding.fixed_drafts import DraftOps, FixedDrafts, prune
+from maskpredict.decoding.fixed_drafts import DraftOps, FixedDrafts, most_masked, prune
 from maskpredict.model.fused_transformer import MOST_ROWS, FusedTransformer, no_penalty_but
 from maskpredict.model.transformer import Memory
 from maskpredict.systems.captured_shape import Shape
@@ -57,8 +57,15 @@ class FusedComputation:
     def _make_pass(self, number: int, memory: list[Memory], source_lengths_B: Tensor) -> None:
         """Predict what is masked, and mask what the next pass shall predict."""
         drafts, ops, shape, mask = self.drafts, self.draft_ops, self.shape, self.system.special.mask
-        stream_RTD = self.transformer.target_stream(drafts.inputs_RW, drafts.lengths_R, memory, source_lengths_B)
-        bests = self.transformer.best_of_stream(stream_RTD, self.penalty_V)
+        predicted = most_masked(shape.target_width, shape.iterations, number - 1)
+        stream_RPD = self.transformer.target_stream(
+            drafts.inputs_RW,
+            drafts.lengths_R,
+            memory,
+            source_lengths_B,
+            None if number == 1 else drafts.places_RW[:, :predicted],
+        )
+        bests = self.transformer.best_of_stream(stream_RPD, self.penalty_V)
         last = number == shape.iterations
         if number > 1 or shape.kept is None:
             if last:

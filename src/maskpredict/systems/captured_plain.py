@@ -1,6 +1,7 @@
 """What a recording of a CMLM computes, in the operations of the plain path: for any model.
 
-Shape letters: B sentences, L candidates, W positions, R = B * L drafts, V vocabulary.
+Shape letters: B sentences, L candidates, W positions, R = B * L drafts, V vocabulary,
+N rows of the batch whose words are predicted.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from maskpredict.decoding.best_tokens import best_tokens
 from maskpredict.decoding.candidates import SHORTEST
-from maskpredict.decoding.fixed_drafts import FixedDrafts, prune
+from maskpredict.decoding.fixed_drafts import FixedDrafts, masked_first, most_masked, prune
 from maskpredict.decoding.mask_predict import Decoded, mask_predict
 from maskpredict.model.batch import Tokens
 from maskpredict.model.layout import Padded
@@ -44,11 +45,18 @@ class PlainComputation:
         memory = [_repeated(own, shape.candidates) for own in transformer.memory(encoded)]
         sources = source.repeat(shape.candidates)
 
+        predicted = (most_masked(shape.target_width, shape.iterations, t) for t in range(shape.iterations))
+
         def predict(inputs_RW: Tensor, masked_RW: Tensor) -> tuple[Tensor, Tensor]:
-            hidden = transformer.decode(inputs_RW, target, memory, sources, causal=False)
-            logits = transformer.output(hidden.flatten(0, 1)).index_fill_(1, self.suppressed, float("-inf"))
-            best = best_tokens(logits, 1)
-            return best.tokens_RC.view_as(inputs_RW), best.log_probs_RC.view_as(inputs_RW)
+            hidden_RWD = transformer.decode(inputs_RW, target, memory, sources, causal=False)
+            places_N = masked_first(masked_RW.int())[:, : next(predicted)].flatten()
+            logits_NV = transformer.output(hidden_RWD.flatten(0, 1)[places_N])
+            best = best_tokens(logits_NV.index_fill_(1, self.suppressed, float("-inf")), 1)
+
+            def at_places(found_N: Tensor) -> Tensor:
+                return found_N.new_zeros(inputs_RW.numel()).index_copy(0, places_N, found_N).view_as(inputs_RW)
+
+            return at_places(best.tokens_RC[:, 0]), at_places(best.log_probs_RC[:, 0])
 
         def decoded(passes_R: Tensor, rounds: int, first_pass: Decoded | None = None) -> Decoded:
             found = mask_predict(
