@@ -124,12 +124,25 @@ def test_more_inputs_than_are_fetched_at_once(
 def test_a_row_is_the_same_in_any_company(
     gpu_ops: Ops, kernel_device: torch.device, inputs: int, outputs: int, normed: bool
 ) -> None:
-    x, layer = numbers(160, inputs, device=kernel_device), linear_layer(inputs, outputs, kernel_device)
+    x, layer = numbers(80, inputs, device=kernel_device), linear_layer(inputs, outputs, kernel_device)
     norm = layer_norm(inputs, kernel_device) if normed else None
     together = gpu_ops.linear(x, layer.weight, layer.bias, norm=norm, activation="gelu")
     for rows in (slice(3, 4), slice(3, 43)):
         own = gpu_ops.linear(x[rows], layer.weight, layer.bias, norm=norm, activation="gelu")
         assert torch.equal(own, together[rows])
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("normed", [False, True])
+def test_many_rows(gpu_ops: Ops, kernel_device: torch.device, normed: bool) -> None:
+    from maskpredict.model.gpu_linear import FOR_MANY, blocks_of, linear
+
+    assert blocks_of(160, 512, 2048, whole=True) == FOR_MANY
+    x, layer = numbers(150, 128, device=kernel_device), linear_layer(128, 100, kernel_device)
+    norm, residual = layer_norm(128, kernel_device), numbers(150, 100, device=kernel_device, seed=9)
+    given: dict[str, Any] = {"norm": norm if normed else None, "activation": "gelu", "residual_NM": residual}
+    wanted = fused_ops.linear(x, layer.weight, layer.bias, **given)
+    assert_near(linear(x, layer.weight, layer.bias, **given, blocks=FOR_MANY), wanted)
 
 
 @torch.inference_mode()
@@ -203,7 +216,7 @@ def test_attention_to_the_keys_that_are_seen(gpu_ops: Ops, kernel_device: torch.
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("rows", [1, 16, 32, 40, 70])
+@pytest.mark.parametrize("rows", [1, 16, 32, 40, 70, 150])
 @pytest.mark.parametrize("vocabulary", [20, 128, 300])
 def test_the_best_of_each_block(gpu_ops: Ops, kernel_device: torch.device, rows: int, vocabulary: int) -> None:
     x, norm = numbers(rows, 96, device=kernel_device), layer_norm(96, kernel_device)
@@ -221,12 +234,14 @@ def test_the_best_of_each_block(gpu_ops: Ops, kernel_device: torch.device, rows:
 
 
 @torch.inference_mode()
-def test_the_best_of_each_block_is_the_same_in_any_company(gpu_ops: Ops, kernel_device: torch.device) -> None:
-    x, norm = numbers(70, 96, device=kernel_device), layer_norm(96, kernel_device)
+@pytest.mark.parametrize(("count", "rows"), [(32, slice(7, 8)), (32, slice(7, 30)), (140, slice(7, 40))])
+def test_the_best_of_each_block_is_the_same_in_any_company(
+    gpu_ops: Ops, kernel_device: torch.device, count: int, rows: slice
+) -> None:
+    x, norm = numbers(count, 96, device=kernel_device), layer_norm(96, kernel_device)
     weight, penalty = numbers(300, 96, device=kernel_device, seed=4) / 4, torch.zeros(300, device=kernel_device)
     together = gpu_ops.block_bests(x, norm, weight, penalty)
-    for rows in (slice(7, 8), slice(7, 30)):
-        own = gpu_ops.block_bests(x[rows], norm, weight, penalty)
-        assert torch.equal(own.highest_GN, together.highest_GN[:, rows])
-        assert torch.equal(own.total_GN, together.total_GN[:, rows])
-        assert torch.equal(own.token_GN, together.token_GN[:, rows])
+    own = gpu_ops.block_bests(x[rows], norm, weight, penalty)
+    assert torch.equal(own.highest_GN, together.highest_GN[:, rows])
+    assert torch.equal(own.total_GN, together.total_GN[:, rows])
+    assert torch.equal(own.token_GN, together.token_GN[:, rows])

@@ -3,7 +3,8 @@
 With few rows a GPU waits for launches and for memory, not for arithmetic. So the output is cut into many small blocks,
 each program computes the norm of its rows again rather than wait for somebody who has, and it asks for everything that
 it needs before it waits for any of it. Its warps share the inputs among them, not the outputs: each multiplies a slice.
-Products are added up in float32 in one order, whatever the number of rows: a row comes out the same in any company.
+Products are added up in float32 in one order, so a row comes out the same in any company; but where there are so many
+rows that arithmetic counts, warps share the outputs, and there is another order.
 """
 
 from __future__ import annotations
@@ -44,6 +45,13 @@ class Blocks:
     """Outputs of a program."""
     warps: int = WARPS
     step: int = STEP
+    sliced: bool = True
+    """Whether the warps share the inputs, rather than the outputs."""
+
+
+FOR_MANY = Blocks(64, 64, sliced=False)
+MOST_OF_MANY = 32_768
+"""Numbers that one of those may hold of each, rows and weights."""
 
 
 @triton.jit
@@ -56,8 +64,8 @@ def part(AT, inside, ALL: tl.constexpr):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def normed_slices(x, norm_weight, norm_bias, epsilon, INPUTS: tl.constexpr, SLICES: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Some rows after the layer norm, rounded as a norm of its own would round them: [slice, row, input].
+def normed_rows(x, norm_weight, norm_bias, epsilon, INPUTS: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Some rows after the layer norm, rounded as a norm of its own would round them.
 
     Both sums in one go, since warps have to wait for each other to add up. What the squares lose to rounding is less
     than what numbers in half precision have lost already.
@@ -67,8 +75,13 @@ def normed_slices(x, norm_weight, norm_bias, epsilon, INPUTS: tl.constexpr, SLIC
     mean = total / INPUTS
     scale = 1.0 / tl.sqrt(tl.maximum(squares / INPUTS - mean * mean, 0.0) + epsilon)
     weight, bias = norm_weight.to(tl.float32)[None, :], norm_bias.to(tl.float32)[None, :]
-    normed = ((wide - mean[:, None]) * scale[:, None] * weight + bias).to(x.dtype)
-    return tl.permute(tl.reshape(normed, [x.shape[0], SLICES, x.shape[1] // SLICES]), [1, 0, 2])
+    return ((wide - mean[:, None]) * scale[:, None] * weight + bias).to(x.dtype)
+
+
+@triton.jit
+def sliced(x, SLICES: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Rows [row, input] cut up into [slice, row, input]."""
+    return tl.permute(tl.reshape(x, [x.shape[0], SLICES, x.shape[1] // SLICES]), [1, 0, 2])
 
 
 @triton.jit
@@ -82,6 +95,15 @@ def added_up(y, SLICES: tl.constexpr):  # type: ignore[no-untyped-def]
     else:
         even, odd = tl.split(tl.reshape(y, [y.shape[0], y.shape[1], SLICES // 2, 2]))
         return added_up(even + odd, SLICES // 2)
+
+
+@triton.jit
+def product(x, weight, SLICES: tl.constexpr):  # type: ignore[no-untyped-def]
+    """[row, output] of [slice, row, input] and [slice, input, output]."""
+    if SLICES == 1:  # in two dimensions, for which there are larger matrix units
+        return tl.dot(tl.reshape(x, [x.shape[1], x.shape[2]]), tl.reshape(weight, [weight.shape[1], weight.shape[2]]))
+    else:
+        return added_up(tl.permute(tl.dot(x, weight), [1, 2, 0]), SLICES)
 
 
 @triton.jit
@@ -150,11 +172,11 @@ def _linear(  # type: ignore[no-untyped-def]
         let_the_next_kernel_start(AHEAD)
         # What is multiplied as it comes would be waited for where it is asked for.
         if NORM:
-            x = normed_slices(x, norm_weight, norm_bias, epsilon, INPUTS, SLICES)
+            x = sliced(normed_rows(x, norm_weight, norm_bias, epsilon, INPUTS), SLICES)
         else:
             x = tl.where(real[None, :, None], x, 0.0)
         weight = tl.where(there[None, None, :], weight, 0.0)
-        y = tl.dot(x, weight)
+        y = product(x, weight, SLICES)
     else:
         if AHEAD:
             for first in tl.static_range(0, INPUTS, STEP):
@@ -171,7 +193,7 @@ def _linear(  # type: ignore[no-untyped-def]
             x = part(x_at + first, x_place < INPUTS - first, EVEN)
             weight = part(weight_at + first, weight_place < INPUTS - first, EVEN)
             y = tl.dot(x, weight, y)
-    y = added_up(tl.permute(y, [1, 2, 0]), SLICES)
+        y = added_up(tl.permute(y, [1, 2, 0]), SLICES)
     if HAS_BIAS:
         y += bias.to(tl.float32)[None, :]
     # Rounded wherever layers of their own would write it down, so that near ties are decided as they decide them.
@@ -264,7 +286,7 @@ def _launch(
         _or(residual_NM, out), _or(places_RP, out), out, _or(keys, out), _or(values, out),
         rows, outputs, of_each, x_NK.stride(0), places_stride, 0 if keys is None else keys.stride(0),
         0.0 if norm is None else norm.eps,
-        inputs, step, slices_of(step, blocks.warps), blocks.tile, blocks.columns,
+        inputs, step, slices_of(step, blocks.warps) if blocks.sliced else 1, blocks.tile, blocks.columns,
         bias_M is not None, norm is not None, ACTIVATIONS[activation], residual_NM is not None, places_RP is not None,
         0 if keys is None else keys.shape[1],
         num_warps=blocks.warps, num_stages=stages_of(blocks, inputs, step, x_NK.element_size()), **launch_options(x_NK),
@@ -284,7 +306,14 @@ def blocks_of(rows: int, inputs: int, outputs: int, *, whole: bool, dividing: in
     # Of several steps, the weights of the next are fetched while those of one are multiplied.
     most = MOST_OF_WEIGHT if step >= inputs else MOST_OF_WEIGHT // 2
     columns = [count for count in COLUMNS if count * step <= most and dividing % count == 0] or COLUMNS[:1]
-    return min((Blocks(tile, count) for tile in tiles for count in columns), key=fetched)
+    ways = [Blocks(tile, count) for tile in tiles for count in columns]
+    if (
+        step >= inputs
+        and max(FOR_MANY.tile, FOR_MANY.columns) * step <= MOST_OF_MANY
+        and dividing % FOR_MANY.columns == 0
+    ):
+        ways.append(FOR_MANY)
+    return min(ways, key=fetched)
 
 
 def step_of(inputs: int, most: int, *, whole: bool) -> int:

@@ -1,8 +1,9 @@
 """The best token of each block of the vocabulary, without ever writing down the logits (Triton).
 
-Most of the time goes into fetching the weights. So a program normalizes its rows once and then takes some tokens after
-the other, while the weights of the next ones are on their way. As in `gpu_linear`, a row comes out the same in any
-company.
+Most of the time goes into fetching the weights. With few rows, a program normalizes them once and then takes some
+tokens after the other, while the weights of the next ones are on their way. With many rows, it keeps the weights of all
+its tokens at hand and takes some rows after the other. Each way adds up in an order of its own: a row comes out the
+same in any company of few rows, and in any of many.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from torch import Tensor, nn
 from maskpredict.model.fused_ops import VOCABULARY_BLOCK, BlockBests
 from maskpredict.model.gpu_linear import (
     WARPS,
-    added_up,
     ask_for,
-    normed_slices,
+    normed_rows,
     part,
+    product,
+    sliced,
     slices_of,
     step_of,
     wait_once_asked,
@@ -33,20 +35,35 @@ class Tokens:
     """How the work is cut up."""
 
     tile: int
-    """Rows of a program."""
+    """Rows that a program multiplies at once."""
     at_once: int
-    """Tokens that it multiplies at once."""
+    """Tokens that it multiplies at once; with all tokens of the block it takes all rows of the batch in turn."""
     stages: int
     """How far it asks for weights ahead, and one more."""
     early: bool = True
     """Whether it asks for all of them already before it looks at its rows."""
 
 
-BY_ROWS = (Tokens(16, 32, 4), Tokens(32, 32, 4, early=False), Tokens(64, 32, 3))
-"""The first that takes all rows at once, or else the last. All multiply as many tokens: part of the sums' order."""
+BY_ROWS = (Tokens(16, 32, 4), Tokens(32, 32, 4, early=False), Tokens(64, VOCABULARY_BLOCK, 1))
+"""The first that takes all rows at once, or else the last."""
 NARROW = Tokens(16, 16, 3)
 """For wide models, whose rows and weights take more room."""
 WIDEST_FOR_MANY = 512
+
+
+@triton.jit
+def _write_bests(  # type: ignore[no-untyped-def]
+    HIGHEST, TOTAL, TOKEN, highest, total, best, block, row, rows, vocabulary
+):
+    """Of several logits a row, each standing for some tokens: the highest of them, their sum, the first best token."""
+    of_row = tl.max(highest, 1)
+    base = tl.where(of_row == float("-inf"), 0.0, of_row)
+    total = tl.sum(total * tl.exp(highest - base[:, None]), 1)
+    best = tl.min(tl.where(highest == of_row[:, None], best, vocabulary - 1), 1)
+    out = block * rows + row
+    tl.store(HIGHEST + out, of_row, mask=row < rows)
+    tl.store(TOTAL + out, total, mask=row < rows)
+    tl.store(TOKEN + out, tl.minimum(best, vocabulary - 1), mask=row < rows)
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -56,7 +73,6 @@ def _block_bests(  # type: ignore[no-untyped-def]
     AT_ONCE: tl.constexpr, EARLY: tl.constexpr, AHEAD: tl.constexpr,
 ):  # fmt: skip
     row, block = tl.program_id(0) * TILE + tl.arange(0, TILE), tl.program_id(1)
-    real = row < rows
     SIZE: tl.constexpr = STEP // SLICES
     EVEN: tl.constexpr = INPUTS % STEP == 0
     LINE: tl.constexpr = min(STEP, 64)
@@ -74,7 +90,7 @@ def _block_bests(  # type: ignore[no-untyped-def]
     token = block * BLOCK + tl.arange(0, AT_ONCE)
     next_penalty = tl.load(PENALTY + token, mask=token < vocabulary, other=float("-inf"))
     let_the_next_kernel_start(AHEAD)
-    x = normed_slices(x, norm_weight, norm_bias, epsilon, INPUTS, SLICES)
+    x = sliced(normed_rows(x, norm_weight, norm_bias, epsilon, INPUTS), SLICES)
     weight_place = tl.arange(0, SLICES)[:, None, None] * SIZE + tl.arange(0, SIZE)[None, :, None]
     # Of every AT_ONCE-th token: the highest logit, the sum of exp(logit - highest), and the first such token.
     highest = tl.full((TILE, AT_ONCE), float("-inf"), tl.float32)
@@ -85,7 +101,7 @@ def _block_bests(  # type: ignore[no-untyped-def]
         weight = part(WEIGHT + weight_place + any_token[None, None, :] * INPUTS, weight_place < INPUTS, EVEN)
         penalty, next_token = next_penalty, token + AT_ONCE
         next_penalty = tl.load(PENALTY + next_token, mask=next_token < vocabulary, other=float("-inf"))
-        logits = added_up(tl.permute(tl.dot(x, weight), [1, 2, 0]), SLICES)
+        logits = product(x, weight, SLICES)
         # Rounded like logits that are written down, so that ties are the same ones.
         logits = logits.to(X.dtype.element_ty).to(tl.float32) + penalty[None, :]
         best = tl.where(logits > highest, token[None, :], best)
@@ -93,14 +109,31 @@ def _block_bests(  # type: ignore[no-untyped-def]
         base = tl.where(higher == float("-inf"), 0.0, higher)
         total = total * tl.exp(highest - base) + tl.exp(logits - base)
         highest, token = higher, next_token
-    of_row = tl.max(highest, 1)
-    base = tl.where(of_row == float("-inf"), 0.0, of_row)
-    total = tl.sum(total * tl.exp(highest - base[:, None]), 1)
-    best = tl.min(tl.where(highest == of_row[:, None], best, vocabulary - 1), 1)
-    out = block * rows + row
-    tl.store(HIGHEST + out, of_row, mask=real)
-    tl.store(TOTAL + out, total, mask=real)
-    tl.store(TOKEN + out, tl.minimum(best, vocabulary - 1), mask=real)
+    _write_bests(HIGHEST, TOTAL, TOKEN, highest, total, best, block, row, rows, vocabulary)
+
+
+@triton.jit(do_not_specialize=["rows"])
+def _block_bests_in_turn(  # type: ignore[no-untyped-def]
+    X, WEIGHT, PENALTY, NORM_WEIGHT, NORM_BIAS, HIGHEST, TOTAL, TOKEN, rows, vocabulary, x_stride, epsilon,
+    INPUTS: tl.constexpr, STEP: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr, AHEAD: tl.constexpr,
+):  # fmt: skip
+    block = tl.program_id(0)
+    EVEN: tl.constexpr = INPUTS % STEP == 0
+    token, place = block * BLOCK + tl.arange(0, BLOCK), tl.arange(0, STEP)
+    any_token = tl.minimum(token, vocabulary - 1).to(tl.int64)
+    weight = part(WEIGHT + place[:, None] + any_token[None, :] * INPUTS, (place < INPUTS)[:, None], EVEN)
+    penalty = tl.load(PENALTY + token, mask=token < vocabulary, other=float("-inf"))
+    norm_weight = part(NORM_WEIGHT + place, place < INPUTS, EVEN)
+    norm_bias = part(NORM_BIAS + place, place < INPUTS, EVEN)
+    wait_once_asked(AHEAD)
+    let_the_next_kernel_start(AHEAD)
+    for first in range(0, rows, TILE):
+        row = first + tl.arange(0, TILE)
+        any_row = tl.minimum(row, rows - 1)
+        x = part(X + any_row[:, None] * x_stride + place[None, :], (place < INPUTS)[None, :], EVEN)
+        normed = normed_rows(x, norm_weight, norm_bias, epsilon, INPUTS)
+        logits = tl.dot(normed, weight).to(X.dtype.element_ty).to(tl.float32) + penalty[None, :]
+        _write_bests(HIGHEST, TOTAL, TOKEN, logits, 1.0, token[None, :], block, row, rows, vocabulary)
 
 
 def block_bests(
@@ -116,12 +149,18 @@ def block_bests(
     assert weight_VK.is_contiguous()
     tokens = tokens or tokens_of(rows, inputs)
     step = step_of(inputs, inputs, whole=True)
-    _block_bests[(triton.cdiv(rows, tokens.tile), blocks)](
+    given = (
         x_NK, weight_VK, penalty_V, norm.weight, norm.bias, highest_GN, total_GN, token_GN,
         rows, vocabulary, x_NK.stride(0), norm.eps,
-        inputs, step, slices_of(step, WARPS), tokens.tile, VOCABULARY_BLOCK, tokens.at_once,
-        tokens.early and x_NK.is_cuda, num_warps=WARPS, num_stages=tokens.stages, **launch_options(x_NK),
     )  # fmt: skip
+    options = {"num_warps": WARPS, "num_stages": tokens.stages, **launch_options(x_NK)}
+    if tokens.at_once == VOCABULARY_BLOCK:
+        _block_bests_in_turn[(blocks,)](*given, inputs, step, tokens.tile, VOCABULARY_BLOCK, **options)
+    else:
+        slices, early = slices_of(step, WARPS), tokens.early and x_NK.is_cuda
+        _block_bests[(triton.cdiv(rows, tokens.tile), blocks)](
+            *given, inputs, step, slices, tokens.tile, VOCABULARY_BLOCK, tokens.at_once, early, **options
+        )
     return BlockBests(highest_GN, total_GN, token_GN)
 
 
