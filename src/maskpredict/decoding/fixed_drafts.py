@@ -37,9 +37,9 @@ class FixedDrafts:
     inputs_RW: Tensor
     """What the next pass sees, int32."""
     masked_RW: Tensor
-    """1 at the positions that it predicts, int32."""
+    """1, 2, 3 and so on, from left to right, at the positions that it predicts, and 0 at the others; int32."""
     places_RW: Tensor
-    """All positions of the draft, those that it predicts first, else from left to right: rows of the batch, int32."""
+    """All positions of the draft, those that it predicts first, else from left to right: rows of the batch; int32."""
     passes_R: Tensor
     """How many passes the draft may take part in, int32."""
 
@@ -97,8 +97,7 @@ def begin(
     lengths_BL = order_BC[:, :candidates].clamp(shortest, longest)
     drafts.lengths_R.copy_(lengths_BL.flatten())
     drafts.length_scores_R.copy_(scores_BC.gather(1, lengths_BL).flatten())
-    drafts.masked_RW.copy_(_free(drafts))
-    drafts.places_RW.copy_(masked_first(drafts.masked_RW))
+    _mask(drafts, _free(drafts))
     drafts.tokens_RW.fill_(pad).masked_fill_(drafts.masked_RW.bool(), mask)
     drafts.inputs_RW.copy_(drafts.tokens_RW)
     drafts.log_probs_RW.zero_()
@@ -115,7 +114,7 @@ def take_predictions(drafts: FixedDrafts, bests: BlockBests) -> None:
     token_N = bests.token_GN.gather(0, block_N[None])[0]
     masked_RW = drafts.masked_RW.bool()
     predicted = len(best_N) // len(masked_RW)
-    number_RW = (drafts.masked_RW.cumsum(1) - drafts.masked_RW).clamp(max=predicted - 1)
+    number_RW = (drafts.masked_RW - 1).clamp(min=0).long()
     tokens_RW, totals_RW = (found_N.view(-1, predicted).gather(1, number_RW) for found_N in (token_N, total_N))
     drafts.tokens_RW.copy_(torch.where(masked_RW, tokens_RW, drafts.tokens_RW))
     drafts.log_probs_RW.copy_(torch.where(masked_RW, -totals_RW.log(), drafts.log_probs_RW))
@@ -128,8 +127,7 @@ def mask_again(drafts: FixedDrafts, t: int, mask: int, threshold: float | None) 
     masked_RW = least_confident(step) & (t < drafts.passes_R)[:, None]
     if threshold is not None:
         masked_RW = masked_RW & (drafts.log_probs_RW < math.log(threshold))
-    drafts.masked_RW.copy_(masked_RW)
-    drafts.places_RW.copy_(masked_first(drafts.masked_RW))
+    _mask(drafts, masked_RW)
     drafts.inputs_RW.copy_(drafts.tokens_RW.masked_fill(masked_RW, mask))
 
 
@@ -164,7 +162,12 @@ def masked_first(masked_RW: Tensor) -> Tensor:
     """The positions of each draft as rows of the batch [R, W], the masked ones first, else from left to right."""
     rows, width = masked_RW.shape
     first_of_draft_R = torch.arange(rows, device=masked_RW.device) * width
-    return masked_RW.argsort(dim=1, descending=True, stable=True) + first_of_draft_R[:, None]
+    return (~masked_RW).int().argsort(dim=1, stable=True) + first_of_draft_R[:, None]
+
+
+def _mask(drafts: FixedDrafts, masked_RW: Tensor) -> None:
+    drafts.masked_RW.copy_(masked_RW.cumsum(1) * masked_RW)
+    drafts.places_RW.copy_(masked_first(masked_RW))
 
 
 def _free(drafts: FixedDrafts) -> Tensor:

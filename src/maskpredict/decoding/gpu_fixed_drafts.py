@@ -44,7 +44,7 @@ def _begin(  # type: ignore[no-untyped-def]
         tl.store(TOKENS + out, token, mask=inside)
         tl.store(INPUTS + out, token, mask=inside)
         tl.store(LOG_PROBS + out, tl.zeros((WIDTH,), tl.float32), mask=inside)
-        tl.store(MASKED + out, (place < length).to(tl.int32), mask=inside)
+        tl.store(MASKED + out, tl.where(place < length, 1 + place, 0), mask=inside)
         tl.store(PLACES + out, out, mask=inside)
 
 
@@ -81,20 +81,22 @@ def _between_passes(  # type: ignore[no-untyped-def]
     row, inside = draft * width + place, place < width
     wait_for_the_kernel_before(AHEAD)
     let_the_next_kernel_start(AHEAD)
+    # All at once, since what is asked for after a sum is waited for once more.
+    number = tl.load(MASKED + row, mask=inside, other=0)
     token = tl.load(TOKENS + row, mask=inside, other=0)
     log_prob = tl.load(LOG_PROBS + row, mask=inside, other=0.0)
+    length, passes, used = tl.load(LENGTHS + draft), tl.load(PASSES + draft), tl.load(USED + draft)
     if TAKE:
-        masked = tl.load(MASKED + row, mask=inside, other=0)
-        of_masked = draft * predicted + tl.cumsum(masked, 0) - masked
+        masked, of_masked = number != 0, draft * predicted + number - 1
         rows = tl.num_programs(0) * predicted
-        best, best_log_prob = _best(HIGHEST, TOTAL, TOKEN, of_masked, masked != 0, rows, blocks, WIDTH, CHUNK)
-        token = tl.where(masked != 0, best, token)
-        log_prob = tl.where(masked != 0, best_log_prob, log_prob)
+        best, best_log_prob = _best(HIGHEST, TOTAL, TOKEN, of_masked, masked, rows, blocks, WIDTH, CHUNK)
+        token = tl.where(masked, best, token)
+        log_prob = tl.where(masked, best_log_prob, log_prob)
         tl.store(TOKENS + row, token, mask=inside)
         tl.store(LOG_PROBS + row, log_prob, mask=inside)
-        tl.store(USED + draft, tl.load(USED + draft) + tl.max(masked, 0))
+        tl.store(USED + draft, used + tl.max(masked.to(tl.int32), 0))
     if MASK:
-        length, passes = tl.minimum(tl.load(LENGTHS + draft), width), tl.load(PASSES + draft)
+        length = tl.minimum(length, width)
         free = place < length
         count = tl.maximum(length * (passes - t) // passes, 1)
         confidence = tl.where(free, log_prob, float("inf"))
@@ -102,11 +104,10 @@ def _between_passes(  # type: ignore[no-untyped-def]
         left_of_equal = (confidence[None, :] == confidence[:, None]) & (place[None, :] < place[:, None])
         rank = tl.sum((less | left_of_equal).to(tl.int32), 1)
         again = free & (rank < count) & (t < passes) & (log_prob < log_threshold)
-        tl.store(MASKED + row, again.to(tl.int32), mask=inside)
         tl.store(INPUTS + row, tl.where(again, mask_id, token), mask=inside)
-        masked_before = tl.cumsum(again.to(tl.int32), 0) - again.to(tl.int32)
-        number = tl.where(again, masked_before, tl.sum(again.to(tl.int32), 0) + place - masked_before)
-        tl.store(PLACES + draft * width + number, row, mask=inside)
+        so_far, of_draft = tl.cumsum(again.to(tl.int32), 0), tl.sum(again.to(tl.int32), 0)
+        tl.store(MASKED + row, tl.where(again, so_far, 0), mask=inside)
+        tl.store(PLACES + draft * width + tl.where(again, so_far - 1, of_draft + place - so_far), row, mask=inside)
 
 
 def begin(

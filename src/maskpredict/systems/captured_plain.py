@@ -49,7 +49,7 @@ class PlainComputation:
 
         def predict(inputs_RW: Tensor, masked_RW: Tensor) -> tuple[Tensor, Tensor]:
             hidden_RWD = transformer.decode(inputs_RW, target, memory, sources, causal=False)
-            places_N = masked_first(masked_RW.int())[:, : next(predicted)].flatten()
+            places_N = masked_first(masked_RW)[:, : next(predicted)].flatten()
             logits_NV = transformer.output(hidden_RWD.flatten(0, 1)[places_N])
             best = best_tokens(logits_NV.index_fill_(1, self.suppressed, float("-inf")), 1)
 
