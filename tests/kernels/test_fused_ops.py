@@ -208,6 +208,21 @@ def test_attention_to_the_first_keys(
 
 
 @torch.inference_mode()
+@pytest.mark.parametrize(("sentences", "drafts", "queries"), [(1, 1, 5), (1, 5, 32), (2, 3, 17), (40, 2, 17)])
+@pytest.mark.parametrize(("width", "heads"), [(96, 3), (128, 2)])
+def test_attention_to_the_source(
+    gpu_ops: Ops, kernel_device: torch.device, sentences: int, drafts: int, queries: int, width: int, heads: int
+) -> None:
+    rows = sentences * drafts
+    x, norm = numbers(rows * queries, width, device=kernel_device), layer_norm(width, kernel_device)
+    layer = linear_layer(width, width, kernel_device)
+    kv = numbers(sentences, 41, 2, heads, width // heads, device=kernel_device, seed=2)[:, 1:]
+    lengths = (3 + torch.arange(sentences) % 38).to(kernel_device)
+    given = (x, norm, layer, kv[:, :, 0], kv[:, :, 1], lengths, rows)
+    assert_near(gpu_ops.cross_attend(*given), fused_ops.cross_attend(*given))
+
+
+@torch.inference_mode()
 def test_attention_to_the_keys_that_are_seen(gpu_ops: Ops, kernel_device: torch.device) -> None:
     q, k, v = (numbers(3, n, 2, 16, device=kernel_device, seed=n) for n in (5, 40, 40))
     seen = torch.rand(3, 5, 40, generator=torch.Generator().manual_seed(1)).to(kernel_device) < 0.3

@@ -149,6 +149,7 @@ class WrongOps:
             fused_ops.attend_seen,
         )
     )
+    cross_attend = staticmethod(fused_ops.cross_attend)
     block_bests = staticmethod(fused_ops.block_bests)
 
 
@@ -158,13 +159,26 @@ class WrongAttention(WrongOps):
         return fused_ops.attend(q_RTHK, keys_BSHK, values_BSHK, lengths_B - 1)
 
 
+class WrongCrossAttention(WrongOps):
+    @staticmethod
+    def cross_attend(x_ND: Tensor, *given: Any) -> Tensor:
+        return fused_ops.cross_attend(-x_ND, *given)
+
+
+class WrongPlaces(WrongOps):
+    @staticmethod
+    def linear(x_NK: Tensor, *given: Any, places_RP: Tensor | None = None, **around: Any) -> Tensor:
+        places_RP = None if places_RP is None else places_RP.flip(1)
+        return fused_ops.linear(x_NK, *given, places_RP=places_RP, **around)
+
+
 class WrongBests(WrongOps):
     @staticmethod
     def block_bests(x_NK: Tensor, norm: torch.nn.LayerNorm, weight_VK: Tensor, penalty_V: Tensor) -> BlockBests:
         return fused_ops.block_bests(x_NK * torch.nan, norm, weight_VK, penalty_V)
 
 
-@pytest.mark.parametrize("ops", [WrongAttention(), WrongBests()])
+@pytest.mark.parametrize("ops", [WrongAttention(), WrongCrossAttention(), WrongPlaces(), WrongBests()])
 def test_kernels_that_compute_something_else_are_not_used(
     make: MakeTransformer, ops: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

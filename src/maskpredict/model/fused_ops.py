@@ -69,6 +69,17 @@ class Ops(Protocol):
 
     def attend_seen(self, q: Tensor, k: Tensor, v: Tensor, seen_BTS: Tensor) -> Tensor: ...
 
+    def cross_attend(
+        self,
+        x_ND: Tensor,
+        norm: nn.LayerNorm,
+        layer: nn.Linear,
+        keys_BSHK: Tensor,
+        values_BSHK: Tensor,
+        lengths_B: Tensor,
+        rows: int,
+    ) -> Tensor: ...
+
     def block_bests(self, x_NK: Tensor, norm: nn.LayerNorm, weight_VK: Tensor, penalty_V: Tensor) -> BlockBests: ...
 
 
@@ -130,6 +141,21 @@ def attend(q_RTHK: Tensor, keys_BSHK: Tensor, values_BSHK: Tensor, lengths_B: Te
     seen_BS = torch.arange(keys_BSHK.shape[1], device=lengths_B.device) < lengths_B[:, None]
     keys, values, seen = (x.repeat_interleave(drafts, 0) for x in (keys_BSHK, values_BSHK, seen_BS))
     return attend_seen(q_RTHK, keys, values, seen[:, None])
+
+
+def cross_attend(
+    x_ND: Tensor,
+    norm: nn.LayerNorm,
+    layer: nn.Linear,
+    keys_BSHK: Tensor,
+    values_BSHK: Tensor,
+    lengths_B: Tensor,
+    rows: int,
+) -> Tensor:
+    """Attention [N, D] as `attend` computes it, of the queries that a norm and a linear layer make of `rows` drafts."""
+    q_ND = linear(x_ND, layer.weight, layer.bias, norm=norm)
+    seen = attend(q_ND.view(rows, -1, *keys_BSHK.shape[2:]), keys_BSHK, values_BSHK, lengths_B)
+    return seen.flatten(0, 1).flatten(1)
 
 
 def block_bests(x_NK: Tensor, norm: nn.LayerNorm, weight_VK: Tensor, penalty_V: Tensor) -> BlockBests:

@@ -51,6 +51,28 @@ def _attend(  # type: ignore[no-untyped-def]
     tl.store(out_place, out.to(q.dtype), mask=real)
 
 
+@triton.jit
+def attended_first(  # type: ignore[no-untyped-def]
+    q, K, V, k_token, v_token, length, scale, TILE: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr
+):
+    """Attention of some queries to the first keys that lie, with their values, at some place and after it."""
+    highest = tl.full((TILE,), float("-inf"), tl.float32)
+    total = tl.zeros((TILE,), tl.float32)
+    out = tl.zeros((TILE, SIZE), tl.float32)
+    for first in range(0, length, BLOCK):
+        place = first + tl.arange(0, BLOCK)
+        there = place < length
+        k = tl.load(K + place[:, None] * k_token, mask=there[:, None], other=0.0)
+        v = tl.load(V + place[:, None] * v_token, mask=there[:, None], other=0.0)
+        scores = tl.where(there[None, :], tl.dot(q, tl.trans(k)) * (scale * 1.4426950408889634), float("-inf"))
+        higher = tl.maximum(highest, tl.max(scores, 1))
+        weights, shrink = tl.exp2(scores - higher[:, None]), tl.exp2(highest - higher)
+        total = total * shrink + tl.sum(weights, 1)
+        out = out * shrink[:, None] + tl.dot(weights.to(v.dtype), v)
+        highest = higher
+    return out / tl.maximum(total, 1e-30)[:, None]
+
+
 @triton.jit(do_not_specialize=["queries", "keys", "drafts"])
 def _attend_first(  # type: ignore[no-untyped-def]
     Q, K, V, LENGTHS, OUT, queries, keys, drafts, q_row, q_token, k_row, k_token, v_row, v_token, scale,
@@ -63,21 +85,8 @@ def _attend_first(  # type: ignore[no-untyped-def]
     let_the_next_kernel_start(AHEAD)
     length = tl.minimum(tl.load(LENGTHS + sentence).to(tl.int32), keys)
     q = tl.load(Q + row * q_row + query * q_token + channel, mask=query < queries, other=0.0)
-    highest = tl.full((TILE,), float("-inf"), tl.float32)
-    total = tl.zeros((TILE,), tl.float32)
-    out = tl.zeros((TILE, SIZE), tl.float32)
-    for first in range(0, length, BLOCK):
-        place = first + tl.arange(0, BLOCK)
-        there = place < length
-        k = tl.load(K + sentence * k_row + place[:, None] * k_token + channel, mask=there[:, None], other=0.0)
-        v = tl.load(V + sentence * v_row + place[:, None] * v_token + channel, mask=there[:, None], other=0.0)
-        scores = tl.where(there[None, :], tl.dot(q, tl.trans(k)) * (scale * 1.4426950408889634), float("-inf"))
-        higher = tl.maximum(highest, tl.max(scores, 1))
-        weights, shrink = tl.exp2(scores - higher[:, None]), tl.exp2(highest - higher)
-        total = total * shrink + tl.sum(weights, 1)
-        out = out * shrink[:, None] + tl.dot(weights.to(v.dtype), v)
-        highest = higher
-    out = out / tl.maximum(total, 1e-30)[:, None]
+    k_at, v_at = K + sentence * k_row + channel, V + sentence * v_row + channel
+    out = attended_first(q, k_at, v_at, k_token, v_token, length, scale, TILE, SIZE, BLOCK)
     out_place = OUT + row * (queries * HEADS * SIZE) + query * (HEADS * SIZE) + channel
     tl.store(out_place, out.to(q.dtype), mask=query < queries)
 
