@@ -79,16 +79,16 @@ class Finisher:
         tokens = self.pad([draft])
         assert isinstance(tokens.layout, Padded)
         decode = passes_over(self.transformer, self.encoded, [sentence], tokens.layout)
-        return self.logits(decode(tokens.ids, tokens.layout.valid)).log_softmax(-1)
+        return self.logits(decode(tokens.ids, tokens.layout.valid)).float().log_softmax(-1)
 
     def pad(self, rows: Sequence[Sequence[int]]) -> Tokens:
         """Rows of ids as a tensor, where the transformer is."""
         return pad(rows, self.special.pad, self.transformer.output.weight.device)
 
     def logits(self, hidden_MD: Tensor) -> Tensor:
-        """Logits [M, V] in float32, with suppressed tokens made impossible."""
+        """Logits [M, V], with suppressed tokens made impossible."""
         rows_MD = hidden_MD if isinstance(self.transformer, Int8Transformer) else pad_rows(hidden_MD)
-        logits_MV = self.transformer.output(rows_MD)[: len(hidden_MD)].float()
+        logits_MV = self.transformer.output(rows_MD)[: len(hidden_MD)]
         suppressed = torch.tensor(self.settings.suppress_tokens, dtype=torch.long, device=logits_MV.device)
         return logits_MV.index_fill_(1, suppressed, float("-inf"))
 
@@ -179,7 +179,7 @@ class _Group:
             log_probs_BT.put_(places_R, best.log_probs_RC)
             if self.given_BT is not None:
                 given_R1 = logits_RV.gather(1, self.given_BT.take(places_R)[:, None])
-                self.given_log_probs_BT.put_(places_R, given_R1 - best.norm_R[:, None])
+                self.given_log_probs_BT.put_(places_R, given_R1.float() - best.norm_R[:, None])
         return tokens_BT, log_probs_BT
 
     def _scores(self, log_probs_BT: Tensor) -> list[float]:
