@@ -12,17 +12,8 @@ import triton
 import triton.language as tl
 from torch import Tensor, nn
 
-from maskpredict.model.gpu_linear import (
-    PROCESSORS,
-    linear,
-    normed_rows,
-    part,
-    product,
-    sliced,
-    slices_of,
-    step_of,
-    wait_once_asked,
-)
+from maskpredict.model.gpu_linear import PROCESSORS, linear
+from maskpredict.model.gpu_product import normed_rows, part, product, sliced, slices_of, step_of, wait_once_asked
 from maskpredict.model.launch_ahead import launch_options, let_the_next_kernel_start
 from maskpredict.model.row_attention import KEYS_AT_ONCE, SMALLEST_TILE, attend, attended_first
 

@@ -18,7 +18,18 @@ import triton.language as tl
 from torch import Tensor, nn
 
 from maskpredict.model.fused_ops import Activation
-from maskpredict.model.launch_ahead import launch_options, let_the_next_kernel_start, wait_for_the_kernel_before
+from maskpredict.model.gpu_product import (
+    added_up,
+    ask_for,
+    normed_rows,
+    part,
+    product,
+    sliced,
+    slices_of,
+    step_of,
+    wait_once_asked,
+)
+from maskpredict.model.launch_ahead import launch_options, let_the_next_kernel_start
 
 PROCESSORS = 132
 """Of a large GPU; where there are fewer, programs take turns."""
@@ -55,75 +66,6 @@ MOST_OF_MANY = 32_768
 
 
 @triton.jit
-def part(AT, inside, ALL: tl.constexpr):  # type: ignore[no-untyped-def]
-    """What lies at some places, and zeros instead of what is not inside; `ALL` of it may be."""
-    if ALL:
-        return tl.load(AT)
-    else:
-        return tl.load(AT, mask=inside, other=0.0)
-
-
-@triton.jit
-def normed_rows(x, norm_weight, norm_bias, epsilon, INPUTS: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Some rows after the layer norm, rounded as a norm of its own would round them.
-
-    Both sums in one go, since warps have to wait for each other to add up. What the squares lose to rounding is less
-    than what numbers in half precision have lost already.
-    """
-    wide = x.to(tl.float32)
-    total, squares = tl.split(tl.sum(tl.join(wide, wide * wide), 1))
-    mean = total / INPUTS
-    scale = 1.0 / tl.sqrt(tl.maximum(squares / INPUTS - mean * mean, 0.0) + epsilon)
-    weight, bias = norm_weight.to(tl.float32)[None, :], norm_bias.to(tl.float32)[None, :]
-    return ((wide - mean[:, None]) * scale[:, None] * weight + bias).to(x.dtype)
-
-
-@triton.jit
-def sliced(x, SLICES: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Rows [row, input] cut up into [slice, row, input]."""
-    return tl.permute(tl.reshape(x, [x.shape[0], SLICES, x.shape[1] // SLICES]), [1, 0, 2])
-
-
-@triton.jit
-def added_up(y, SLICES: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Sum [row, output] over the slices of [row, output, slice], in an order that depends on their number alone."""
-    if SLICES == 1:
-        return tl.reshape(y, [y.shape[0], y.shape[1]])
-    elif SLICES == 2:
-        even, odd = tl.split(y)
-        return even + odd
-    else:
-        even, odd = tl.split(tl.reshape(y, [y.shape[0], y.shape[1], SLICES // 2, 2]))
-        return added_up(even + odd, SLICES // 2)
-
-
-@triton.jit
-def product(x, weight, SLICES: tl.constexpr):  # type: ignore[no-untyped-def]
-    """[row, output] of [slice, row, input] and [slice, input, output]."""
-    if SLICES == 1:  # in two dimensions, for which there are larger matrix units
-        return tl.dot(tl.reshape(x, [x.shape[1], x.shape[2]]), tl.reshape(weight, [weight.shape[1], weight.shape[2]]))
-    else:
-        return added_up(tl.permute(tl.dot(x, weight), [1, 2, 0]), SLICES)
-
-
-@triton.jit
-def wait_once_asked(AHEAD: tl.constexpr):  # type: ignore[no-untyped-def]
-    """What stands above asks for memory before what stands below; else the compiler would put off half of it."""
-    if AHEAD:
-        wait_for_the_kernel_before(AHEAD)
-    else:
-        tl.debug_barrier()
-
-
-@triton.jit
-def ask_for(AT):  # type: ignore[no-untyped-def]
-    """Have what lies at some places brought into the GPU's cache, 128 bytes at a time, and do not wait for it."""
-    tl.inline_asm_elementwise(
-        "prefetch.global.L2 [$1]; mov.u32 $0, 0;", "=r,l", [AT.to(tl.int64)], dtype=tl.int32, is_pure=False, pack=1
-    )
-
-
-@triton.jit
 def taken_rows(PLACES, row, rows, of_each, places_stride, PICK: tl.constexpr):  # type: ignore[no-untyped-def]
     """The rows of the batch that some rows of the output are made of. Past the end stands the last one once more."""
     any_row = tl.minimum(row, rows - 1)
@@ -131,6 +73,29 @@ def taken_rows(PLACES, row, rows, of_each, places_stride, PICK: tl.constexpr):  
         return tl.load(PLACES + any_row // of_each * places_stride + any_row % of_each)
     else:
         return any_row
+
+
+@triton.jit
+def _activated(y, ACTIVATION: tl.constexpr):  # type: ignore[no-untyped-def]
+    if ACTIVATION == 1:
+        return 0.5 * y * (1.0 + tl.erf(y * 0.7071067811865476))
+    else:
+        return tl.where(y > 0.0, y, 0.0)
+
+
+@triton.jit
+def _store_third(  # type: ignore[no-untyped-def]
+    QUERIES, KEYS, VALUES, y, row, first_column, column, inside, cache_stride, INPUTS: tl.constexpr, BEAMS: tl.constexpr
+):
+    """Of queries, keys and values, each as wide as the input, a program has columns of one only."""
+    own = (column % INPUTS)[None, :]
+    cached = (row // BEAMS)[:, None] * cache_stride + (row % BEAMS)[:, None] * INPUTS + own
+    if first_column < INPUTS:
+        tl.store(QUERIES + row[:, None] * INPUTS + own, y, mask=inside)
+    elif first_column < 2 * INPUTS:
+        tl.store(KEYS + cached, y, mask=inside)
+    else:
+        tl.store(VALUES + cached, y, mask=inside)
 
 
 @triton.jit(do_not_specialize=["rows", "of_each", "places_stride"])
@@ -198,25 +163,14 @@ def _linear(  # type: ignore[no-untyped-def]
         y += bias.to(tl.float32)[None, :]
     # Rounded wherever layers of their own would write it down, so that near ties are decided as they decide them.
     if ACTIVATION != 0:
-        y = y.to(OUT.dtype.element_ty).to(tl.float32)
-    if ACTIVATION == 1:
-        y = 0.5 * y * (1.0 + tl.erf(y * 0.7071067811865476))
-    if ACTIVATION == 2:
-        y = tl.where(y > 0.0, y, 0.0)
+        y = _activated(y.to(OUT.dtype.element_ty).to(tl.float32), ACTIVATION)
     if ADD:
         y = y.to(OUT.dtype.element_ty).to(tl.float32) + residual.to(tl.float32)
     y = y.to(OUT.dtype.element_ty)
     if BEAMS == 0:
         tl.store(OUT + row[:, None] * outputs + column[None, :], y, mask=inside)
-    else:  # queries, keys and values, each as wide as the input; a program has columns of one of them only
-        own = (column % INPUTS)[None, :]
-        cached = (row // BEAMS)[:, None] * cache_stride + (row % BEAMS)[:, None] * INPUTS + own
-        if first_column < INPUTS:
-            tl.store(OUT + row[:, None] * INPUTS + own, y, mask=inside)
-        elif first_column < 2 * INPUTS:
-            tl.store(KEYS + cached, y, mask=inside)
-        else:
-            tl.store(VALUES + cached, y, mask=inside)
+    else:
+        _store_third(OUT, KEYS, VALUES, y, row, first_column, column, inside, cache_stride, INPUTS, BEAMS)
 
 
 def linear(
@@ -314,17 +268,6 @@ def blocks_of(rows: int, inputs: int, outputs: int, *, whole: bool, dividing: in
     ):
         ways.append(FOR_MANY)
     return min(ways, key=fetched)
-
-
-def step_of(inputs: int, most: int, *, whole: bool) -> int:
-    """Inputs that are fetched at once: a power of 2. A layer norm needs the whole row."""
-    power = int(triton.next_power_of_2(inputs))
-    return power if whole else min(power, most)
-
-
-def slices_of(step: int, warps: int) -> int:
-    """One for each warp, if that leaves the 16 inputs that the matrix units take at once."""
-    return min(warps, max(1, step // 16))
 
 
 def stages_of(blocks: Blocks, inputs: int, step: int, bytes_each: int) -> int:

@@ -16,8 +16,8 @@ import triton.language as tl
 from torch import Tensor, nn
 
 from maskpredict.model.fused_ops import VOCABULARY_BLOCK, BlockBests
-from maskpredict.model.gpu_linear import (
-    WARPS,
+from maskpredict.model.gpu_linear import WARPS
+from maskpredict.model.gpu_product import (
     ask_for,
     normed_rows,
     part,

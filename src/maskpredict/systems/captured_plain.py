@@ -49,14 +49,7 @@ class PlainComputation:
 
         def predict(inputs_RW: Tensor, masked_RW: Tensor) -> tuple[Tensor, Tensor]:
             hidden_RWD = transformer.decode(inputs_RW, target, memory, sources, causal=False)
-            places_N = masked_first(masked_RW)[:, : next(predicted)].flatten()
-            logits_NV = transformer.output(hidden_RWD.flatten(0, 1)[places_N])
-            best = best_tokens(logits_NV.index_fill_(1, self.suppressed, float("-inf")), 1)
-
-            def at_places(found_N: Tensor) -> Tensor:
-                return found_N.new_zeros(inputs_RW.numel()).index_copy(0, places_N, found_N).view_as(inputs_RW)
-
-            return at_places(best.tokens_RC[:, 0]), at_places(best.log_probs_RC[:, 0])
+            return self._likeliest(hidden_RWD, masked_RW, next(predicted))
 
         def decoded(passes_R: Tensor, rounds: int, first_pass: Decoded | None = None) -> Decoded:
             found = mask_predict(
@@ -84,6 +77,17 @@ class PlainComputation:
             prune(self.drafts, shape.sentences, shape.kept)
         decoded(self.drafts.passes_R, shape.iterations, first_pass)
         return self.drafts.results
+
+    def _likeliest(self, hidden_RWD: Tensor, masked_RW: Tensor, most: int) -> tuple[Tensor, Tensor]:
+        """Tokens and log-probabilities [R, W] at the masked positions, of which a draft has so many at most."""
+        places_N = masked_first(masked_RW)[:, :most].flatten()
+        logits_NV = self.system.transformer.output(hidden_RWD.flatten(0, 1)[places_N])
+        best = best_tokens(logits_NV.index_fill_(1, self.suppressed, float("-inf")), 1)
+
+        def at_places(found_N: Tensor) -> Tensor:
+            return found_N.new_zeros(masked_RW.numel()).index_copy(0, places_N, found_N).view_as(masked_RW)
+
+        return at_places(best.tokens_RC[:, 0]), at_places(best.log_probs_RC[:, 0])
 
     def _keep(self, found: Decoded) -> None:
         self.drafts.tokens_RW.copy_(found.tokens_BT)
