@@ -5,7 +5,8 @@
 For every layer and several numbers of rows, in float16: microseconds of one launch in a recorded graph of many, one
 after the other as in a translation, with weights that come from memory and with weights that are in the cache; which
 way of cutting up is fastest, against the one that `gpu_linear` and `gpu_vocabulary` choose; and PyTorch's own kernels.
-Then the chosen ones once more, without being started before the kernel in front of them has ended (`launch_ahead`).
+Then attention to the source, from the norm on, as one kernel and as two. Then the chosen ways of all layers once more,
+without being started before the kernel in front of them has ended (`launch_ahead`).
 Takes a minute, most of it compiling.
 """
 
@@ -26,9 +27,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from maskpredict.model import fused_ops, launch_ahead
-from maskpredict.model.fused_ops import Activation
-from maskpredict.model.gpu_linear import Blocks, blocks_of, linear
+from maskpredict.model.fused_ops import VOCABULARY_BLOCK, Activation
+from maskpredict.model.gpu_cross_attention import cross_attend
+from maskpredict.model.gpu_linear import FOR_MANY, Blocks, blocks_of, linear
 from maskpredict.model.gpu_vocabulary import Tokens, block_bests, tokens_of
+from maskpredict.model.row_attention import attend
 
 ROWS = (16, 32, 40, 160, 200)
 """A sentence or two at T=4 with one length candidate, or one with five of them."""
@@ -41,7 +44,9 @@ REPLAYS = 20
 COMPILERS = 12
 """Kernels that are compiled side by side."""
 SMALL = [Blocks(16, 16), Blocks(16, 32), Blocks(32, 16), Blocks(32, 32)]
-LARGE = [Blocks(16, 64), Blocks(32, 64), Blocks(64, 32), Blocks(64, 64), Blocks(16, 128), Blocks(32, 128)]
+LARGE = [Blocks(16, 64), Blocks(32, 64), Blocks(64, 32), Blocks(64, 64), Blocks(16, 128), Blocks(32, 128), FOR_MANY]
+DRAFTS, POSITIONS, SOURCE, HEADS = (1, 5), 32, 27, 8
+"""Of attention to the source."""
 
 Way = Blocks | Tokens | None
 """How a kernel is cut up; None: the way that is chosen for this number of rows."""
@@ -81,6 +86,7 @@ SHAPES = [
         [
             *(Tokens(tile, 32, 4, early) for tile in (16, 32) for early in (False, True)),
             *(Tokens(32, 16, 4), Tokens(64, 32, 3), Tokens(64, 16, 4)),
+            *(Tokens(tile, VOCABULARY_BLOCK, 1) for tile in (32, 64)),
         ],
     ),
 ]
@@ -176,6 +182,8 @@ def main(results: str) -> None:
             measured += [*found, plain]
             show(plain, found)
         write(Path(results), measured)
+    for drafts in DRAFTS:
+        measured += attention_to_the_source(layers[1], drafts)
     wanted = chain(layers[1], layers[2])
     launch_ahead.WANTED = False
     compile_all(layers, chosen_only=True)
@@ -241,6 +249,33 @@ def measure(layer: Layer, rows: int, way: Way) -> Measured:
     difference = float((got - exact).abs().max() / exact.abs().max())
     chosen = way is None or way == layer.chosen(rows)
     return Measured(layer.shape.name, rows, str(way), chosen, *times(layer, x, layer.fused, way), difference, same)
+
+
+@torch.inference_mode()
+def attention_to_the_source(queries: Layer, drafts: int) -> list[Measured]:
+    """From the layer norm to the heads' outputs, as one kernel and as two."""
+    x = queries.x[: drafts * POSITIONS]
+    keys, values = numbers(2, 1, POSITIONS, HEADS, WIDTH // HEADS)
+    lengths, layer = torch.tensor([SOURCE], device="cuda"), nn.Linear(WIDTH, WIDTH, device="cuda", dtype=torch.float16)
+
+    def one(x: Tensor, weight: Tensor, way: Way) -> Tensor:
+        layer.weight.data = weight
+        return cross_attend(x, queries.norm, layer, keys, values, lengths, drafts)
+
+    def two(x: Tensor, weight: Tensor, way: Way) -> Tensor:
+        q = linear(x, weight, layer.bias, norm=queries.norm).view(drafts, POSITIONS, HEADS, -1)
+        return attend(q, keys, values, lengths).flatten(0, 1).flatten(1)
+
+    found = []
+    wanted = two(x, queries.weights[0], None)
+    for name, run in (("one kernel", one), ("two kernels", two)):
+        difference = float((run(x, queries.weights[0], None) - wanted).abs().max() / wanted.abs().max())
+        took = times(queries, x, run)
+        found.append(Measured("attention to the source", len(x), name, run is one, *took, difference, False))
+        print(
+            f"attention to the source {len(x):4} rows: {took[0]:6.2f} us  {name}, off by {difference:.1e}", flush=True
+        )
+    return found
 
 
 @torch.inference_mode()
