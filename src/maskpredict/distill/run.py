@@ -133,7 +133,8 @@ class Work:
         system, longest = self.teacher.system, self.teacher.longest_source
         readable = [pair for pair in pairs if self.train.source.lengths[pair] < longest]
         requests = [Request((*self.train.source[pair].tolist(), system.special.eos)) for pair in readable]
-        every = batches(requests, self.teacher.settings, self.budget, "tokens", slot=system.reserves_slot, mixed=False)
+        slot = system.reserves_slot
+        every = batches(requests, self.teacher.settings, self.budget, "tokens", slot=slot, sharing="same width")
         chosen: dict[int, list[Ids]] = {}
         for batch in every:
             if self.out_of_time:

@@ -103,10 +103,10 @@ class MaskPredictForTranslation(PreTrainedModel):
         lengths = self._lengths(input_ids, attention_mask).tolist()
         requests = [Request(tuple(row[:length])) for row, length in zip(input_ids.tolist(), lengths, strict=True)]
         self._refuse_length(max(lengths))
-        slot, mixed = self.system.reserves_slot, self.system.mixes_lengths
+        slot, sharing = self.system.reserves_slot, self.system.sharing
         size = BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
         found: dict[int, list[int]] = {}
-        for batch in batches(requests, resolved, size, "tokens", slot=slot, mixed=mixed):
+        for batch in batches(requests, resolved, size, "tokens", slot=slot, sharing=sharing):
             best = self.system.translate([requests[index] for index in batch], resolved)
             found.update((index, self._ended(own[0].ids)) for index, own in zip(batch, best, strict=True))
         rows = [torch.tensor(found[index]) for index in range(len(requests))]

@@ -1,7 +1,7 @@
 """Which requests are computed together.
 
-Results must not depend on the company a sentence is in, so only sources of one padded width share a batch (see
-`model.batch.ROWS`), unless the system has other means (`System.mixes_lengths`); within that, a budget decides how many.
+Results should not depend on the company a sentence is in, so the system says which sources may share a batch
+(`systems.base.Sharing`); within that, a budget decides how many.
 """
 
 from __future__ import annotations
@@ -13,18 +13,25 @@ from maskpredict.decoding.drafts import SPLITS
 from maskpredict.decoding.hypothesis import Gap, Request
 from maskpredict.errors import UserError
 from maskpredict.model.batch import padded_width
+from maskpredict.systems.base import Sharing
 
 BatchType = Literal["tokens", "examples"]
 
 
 def batches(
-    requests: Sequence[Request], settings: Any, max_batch_size: int, batch_type: BatchType, *, slot: bool, mixed: bool
+    requests: Sequence[Request],
+    settings: Any,
+    max_batch_size: int,
+    batch_type: BatchType,
+    *,
+    slot: bool,
+    sharing: Sharing,
 ) -> Iterator[list[int]]:
     """Indices of the requests to compute together, the longest sources first.
 
     `max_batch_size` counts sentences ("examples") or source positions times the target drafts each sentence is decoded
     with ("tokens"); a single sentence may exceed the latter. `slot`: the system reserves a position in each source;
-    `mixed`: sources of any widths may share a batch.
+    `sharing`: which of them may share a batch.
     """
     if max_batch_size < 1:
         raise UserError(f"max_batch_size is {max_batch_size}; use 1 or more.")
@@ -34,16 +41,29 @@ def batches(
     longest_first = sorted(range(len(requests)), key=lambda index: -widths[index])
     batch: list[int] = []
     cost = 0
+
+    def own_cost(index: int) -> int:
+        if batch_type == "examples":
+            return 1
+        filled_up_to = index if sharing == "any" or not batch else batch[0]
+        return widths[filled_up_to] * _drafts(requests[index], settings)
+
     for index in longest_first:
-        own_cost = 1 if batch_type == "examples" else widths[index] * _drafts(requests[index], settings)
-        joins = mixed or not batch or widths[index] == widths[batch[-1]]
-        if batch and not (joins and cost + own_cost <= max_batch_size):
+        joins = not batch or company(widths[index], sharing) == company(widths[batch[0]], sharing)
+        if batch and not (joins and cost + own_cost(index) <= max_batch_size):
             yield batch
             batch, cost = [], 0
+        cost += own_cost(index)
         batch.append(index)
-        cost += own_cost
     if batch:
         yield batch
+
+
+def company(width: int, sharing: Sharing) -> int:
+    """Sources of widths with the same company may share a batch."""
+    if sharing == "alike":
+        return width.bit_length()  # at most twice as long as each other
+    return 0 if sharing == "any" else width
 
 
 def _drafts(request: Request, settings: Any) -> int:

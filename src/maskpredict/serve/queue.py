@@ -2,7 +2,7 @@
 
 Requests take turns, sentence by sentence: the first sentence of a new request stands right behind those that others
 have next, not behind all that a long text has left. Only sentences of one model and one group of settings share a
-batch, and only those of one padded width where the model needs that for results that do not depend on the company.
+batch, and of those only the ones whose lengths may (`systems.base.Sharing`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from functools import cached_property
 from threading import Condition
 from typing import Any
 
+from maskpredict.runtime.batching import company
 from maskpredict.runtime.lines import Line
 from maskpredict.runtime.translation import Translation
 from maskpredict.serve.models import ServedModel
@@ -43,8 +44,8 @@ class Job:
     @cached_property
     def company(self) -> tuple[object, ...]:
         """Jobs with the same company may be computed together."""
-        mixed = self.model.translator.system.mixes_lengths
-        return self.model.name, self.settings, None if mixed else self.model.width(self.tokens)
+        sharing = self.model.translator.system.sharing
+        return self.model.name, self.settings, company(self.model.width(self.tokens), sharing)
 
     @cached_property
     def cost(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,11 @@ from maskpredict.model.batch import Batch
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.transformer import Transformer
 from maskpredict.tokenizer import SpecialIds
+
+Sharing = Literal["same width", "alike", "any"]
+"""Which sources may share a batch, so that results do not depend on their company: those of one padded width (see
+`model.batch.pad`); or any, where nothing has to be filled up. On a GPU in half precision the last bit depends on the
+batch all the same, and a few large ones are faster than many small ones: there it is those of similar lengths."""
 
 
 @dataclass(frozen=True)
@@ -66,16 +71,17 @@ class System(nn.Module, ABC):
 
     @abstractmethod
     def translate(self, requests: Sequence[Request], settings: Any) -> list[list[Hypothesis]]:
-        """Translations of each request, best first. Requests are of one padded width (see `model.batch.pad`)."""
+        """Translations of each request, best first. Requests are of the kind that may share a batch: see `sharing`."""
 
     @abstractmethod
     def score(self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: Any) -> list[Hypothesis]:
         """The given targets (end mark included) with the scores `translate` would give them under these settings."""
 
     @property
-    def mixes_lengths(self) -> bool:
-        """True when a sentence comes out the same beside sentences of any padded width."""
-        return False
+    def sharing(self) -> Sharing:
+        """Which sources may share a batch."""
+        half = self.transformer.output.weight.dtype in (torch.float16, torch.bfloat16)
+        return "alike" if self.device.type == "cuda" and half else "same width"
 
     @property
     def device(self) -> torch.device:

@@ -26,7 +26,7 @@ from maskpredict.model.config import ModelConfig
 from maskpredict.model.int8_transformer import Int8Transformer
 from maskpredict.model.layout import Layout, Padded
 from maskpredict.model.length import LengthHead
-from maskpredict.systems.base import Loss, System, Vocabulary
+from maskpredict.systems.base import Loss, Sharing, System, Vocabulary
 from maskpredict.systems.captured_cmlm import Recordings
 from maskpredict.systems.masking import masked_places, sample_masks
 
@@ -66,9 +66,9 @@ class CMLM(System):
         return rest, length_log_probs_BL, layout
 
     @property
-    def mixes_lengths(self) -> bool:
-        """True in eight bits."""
-        return isinstance(self.transformer, Int8Transformer)
+    def sharing(self) -> Sharing:
+        """As in `System`; any in eight bits."""
+        return "any" if isinstance(self.transformer, Int8Transformer) else super().sharing
 
     @torch.inference_mode()
     def encode(self, requests: Sequence[Request]) -> Encoded:

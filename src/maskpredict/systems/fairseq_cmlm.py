@@ -26,7 +26,7 @@ from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens, pad_rows
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.layout import Layout, Padded
-from maskpredict.systems.base import Loss, Vocabulary
+from maskpredict.systems.base import Loss, Sharing, Vocabulary
 from maskpredict.systems.cmlm import CMLM
 
 OFFSET = 128
@@ -45,9 +45,9 @@ class FairseqCMLM(CMLM):
         self.recording = False  # its drafts have fixed ends
 
     @property
-    def mixes_lengths(self) -> bool:
-        """False: the mean that the length is predicted from rounds with the width."""
-        return False
+    def sharing(self) -> Sharing:
+        """Those of one width: the mean that the length is predicted from rounds with it."""
+        return "same width"
 
     def loss(self, batch: Batch) -> Loss:
         """Imported models are not trained further."""
