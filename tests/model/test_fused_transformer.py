@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -17,7 +18,7 @@ from maskpredict.model import fused_ops
 from maskpredict.model.config import PRESETS, ModelConfig
 from maskpredict.model.fused_ops import BlockBests
 from maskpredict.model.fused_transformer import FusedTransformer, no_penalty_but, suits
-from maskpredict.model.fused_view import fused_view, proven
+from maskpredict.model.fused_view import fused_view, proven, told_if_slow
 from maskpredict.model.layout import Padded
 from maskpredict.model.transformer import Memory, Transformer
 
@@ -151,6 +152,15 @@ class WrongOps:
     )
     cross_attend = staticmethod(fused_ops.cross_attend)
     block_bests = staticmethod(fused_ops.block_bests)
+
+
+def test_it_is_said_when_compiling_takes_long(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING), told_if_slow(60.0):
+        pass
+    assert not caplog.text
+    with caplog.at_level(logging.WARNING), told_if_slow(0.01):
+        time.sleep(0.5)
+    assert "Compiling kernels" in caplog.text
 
 
 class WrongAttention(WrongOps):

@@ -7,6 +7,9 @@ plain transformer computes, translation goes on without them.
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -21,6 +24,8 @@ FUSING = True
 """Whether recorded translations use fused kernels where these prove themselves."""
 TOLERANCE = 32
 """Units of rounding that the results may differ by, relative to their size; wrong results differ by far more."""
+PATIENCE = 2.0
+"""Seconds of compiling after which it is said what is going on; compiled kernels are kept for the next time."""
 
 logger = logging.getLogger(__name__)
 
@@ -34,12 +39,26 @@ def fused_view(plain: Transformer) -> FusedTransformer | None:
     try:
         from maskpredict.model import fused_ops_gpu
 
-        return proven(plain, fused_ops_gpu)
+        with told_if_slow(PATIENCE):
+            return proven(plain, fused_ops_gpu)
     except torch.OutOfMemoryError:
         raise
     except Exception as error:  # whatever a compiler or a driver may find wrong with a kernel
         give_up(error)
         return None
+
+
+@contextmanager
+def told_if_slow(seconds: float) -> Iterator[None]:
+    """Say that kernels are being compiled if that takes longer."""
+    said = "Compiling kernels for this GPU. That can take a minute, but only the first time."
+    timer = threading.Timer(seconds, logger.warning, [said])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def give_up(reason: object) -> None:
