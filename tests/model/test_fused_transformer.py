@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import replace
+from time import sleep
 from typing import Any
 
 import pytest
@@ -159,7 +159,7 @@ def test_it_is_said_when_compiling_takes_long(caplog: pytest.LogCaptureFixture) 
         pass
     assert not caplog.text
     with caplog.at_level(logging.WARNING), told_if_slow(0.01):
-        time.sleep(0.5)
+        sleep(0.5)
     assert "Compiling kernels" in caplog.text
 
 
