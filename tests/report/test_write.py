@@ -65,6 +65,19 @@ def test_the_report_names_every_analysis_and_every_claim(make_results: MakeResul
     assert markdown.count("This analysis was not run.") == len(ANALYSES) - 6
 
 
+def test_the_report_says_which_sections_were_computed_otherwise(make_results: MakeResults) -> None:
+    folder = make_results()
+    path = folder / "speed_quality.json"
+    content = json.loads(path.read_text())
+    content["setup"] |= {"sentences": 1200, "compute_type": "int8"}
+    path.write_text(json.dumps(content))
+    write_report(folder, "English to German")
+    markdown = (folder / "report.md").read_text()
+    assert markdown.count("This section was computed") == 1
+    assert "This section was computed on 1,200 sentences, in int8." in markdown
+    assert markdown.index("## Speed") < markdown.index("This section was") < markdown.index("## Repetitions")
+
+
 def test_the_html_is_whole_and_needs_no_network(make_results: MakeResults) -> None:
     folder = make_results()
     write_report(folder, "A & B")

@@ -50,6 +50,8 @@ def _blocks(folder: Path, title: str, findings: dict[str, Finding]) -> Iterator[
     for name in ANALYSES:
         own = [judgement for judgement in judgements if judgement.claim.analysis == name]
         yield from _section(folder, name, findings.get(name), paper.get(name), own)
+        if name in findings and (differently := _differently(findings[name].setup, setup)):
+            yield Paragraph(differently)
     yield from _scores(folder)
 
 
@@ -112,6 +114,17 @@ def _section(
         yield Paragraph(finding.note)
     if judgements:
         yield Bullets(tuple(f"{judgement.claim.says} {judgement.sentence}" for judgement in judgements))
+
+
+def _differently(own: Setup, main: Setup) -> str:
+    """How a section came about, if that is not what the introduction says."""
+    parts = (
+        f"on {own.sentences:,} sentences" if own.sentences != main.sentences else "",
+        f"on {own.device}" if own.device != main.device else "",
+        f"in {own.compute_type}" if own.compute_type != main.compute_type else "",
+    )
+    said = ", ".join(filter(None, parts))
+    return f"This section was computed {said}." if said else ""
 
 
 def _scores(folder: Path) -> Iterator[Block]:
