@@ -74,7 +74,7 @@ def translated(teacher: Teacher, dataset: Dataset, split: str, sentences: int, *
     system.recording = False
     requests = [Request((*sources[row].tolist(), system.special.eos)) for row in range(min(sentences, len(sources)))]
     budget = GPU_BATCH_TOKENS if system.device.type == "cuda" else BATCH_TOKENS["cpu"]
-    together = batches(requests, teacher.settings, budget, "tokens", slot=system.reserves_slot, mixed=False)
+    together = batches(requests, teacher.settings, budget, "tokens", slot=system.reserves_slot, sharing="same width")
     texts = [""] * len(requests)
     for batch in [[row] for row in range(len(requests))] if alone else together:
         for row, own in zip(batch, teacher.translate([requests[row] for row in batch]), strict=True):
