@@ -7,6 +7,7 @@ import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -109,7 +110,9 @@ class LoadedModels:
         return f"{config.width}/{config.hidden}"
 
     def facts(self) -> tuple[ModelFacts, ...]:
-        """About the models that were used so far."""
+        """About the models that were used so far, also those whose translations were at hand."""
+        for role in self._fingerprints:
+            _result_or_reason(partial(self.translator, role))
         opened: dict[str, System] = {}
         for (role, *_), found in self._opened.items():
             if isinstance(found, Translator):
