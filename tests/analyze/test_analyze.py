@@ -154,6 +154,15 @@ def test_an_analysis_that_is_stopped_says_what_is_left(make_study: MakeStudy) ->
     assert analyze(make_study(), report.left).finished
 
 
+def test_models_are_named_even_if_their_translations_are_at_hand(make_study: MakeStudy, cmlm_folder: Path) -> None:
+    for _ in ("made", "at hand"):
+        study = make_study({"raw": cmlm_folder}, limit=2)
+        analyze(study, ["distillation"])
+        finding = read_finding(study.out, ANALYSES["distillation"])
+        assert finding is not None
+        assert {own.role for own in finding.setup.models} == {"model", "raw"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
