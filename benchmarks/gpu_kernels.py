@@ -27,10 +27,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from maskpredict.model import fused_ops, launch_ahead
-from maskpredict.model.fused_ops import VOCABULARY_BLOCK, Activation
+from maskpredict.model.fused_ops import Activation
 from maskpredict.model.gpu_cross_attention import cross_attend
 from maskpredict.model.gpu_linear import FOR_MANY, Blocks, blocks_of, linear
-from maskpredict.model.gpu_vocabulary import Tokens, block_bests, tokens_of
+from maskpredict.model.gpu_vocabulary import BY_ROWS, Tile, block_bests, tile_of
 from maskpredict.model.row_attention import attend
 
 ROWS = (16, 32, 40, 160, 200)
@@ -48,7 +48,7 @@ LARGE = [Blocks(16, 64), Blocks(32, 64), Blocks(64, 32), Blocks(64, 64), Blocks(
 DRAFTS, POSITIONS, SOURCE, HEADS = (1, 5), 32, 27, 8
 """Of attention to the source."""
 
-Way = Blocks | Tokens | None
+Way = Blocks | Tile | None
 """How a kernel is cut up; None: the way that is chosen for this number of rows."""
 Run = Callable[[Tensor, Tensor, Way], object]
 """(rows, weights, way) -> outputs"""
@@ -61,7 +61,7 @@ class Shape:
     name: str
     inputs: int
     outputs: int
-    ways: Sequence[Blocks | Tokens]
+    ways: Sequence[Blocks | Tile]
     norm: bool = False
     activation: Activation | None = None
     residual: bool = False
@@ -79,16 +79,7 @@ SHAPES = [
         [*SMALL, *(Blocks(16, 16, step=step) for step in (256, 1024)), Blocks(16, 16, warps=4)],
         residual=True,
     ),
-    Shape(
-        "vocabulary",
-        WIDTH,
-        VOCABULARY,
-        [
-            *(Tokens(tile, 32, 4, early) for tile in (16, 32) for early in (False, True)),
-            *(Tokens(32, 16, 4), Tokens(64, 32, 3), Tokens(64, 16, 4)),
-            *(Tokens(tile, VOCABULARY_BLOCK, 1) for tile in (32, 64)),
-        ],
-    ),
+    Shape("vocabulary", WIDTH, VOCABULARY, [*BY_ROWS, Tile(16, 64, 4), Tile(32, 64, 4), Tile(64, 128, 3)]),
 ]
 
 
@@ -130,8 +121,8 @@ class Layer:
     def fused(self, x: Tensor, weight: Tensor, way: Way) -> Tensor:
         """With one of our kernels."""
         if self.of_vocabulary:
-            assert way is None or isinstance(way, Tokens)
-            return block_bests(x, self.norm, weight, self.penalty, tokens=way).highest_GN.T
+            assert way is None or isinstance(way, Tile)
+            return block_bests(x, self.norm, weight, self.penalty, tile=way).highest_GN.T
         assert way is None or isinstance(way, Blocks)
         return linear(x, weight, self.bias, **self.around(x), blocks=way)
 
@@ -166,7 +157,7 @@ class Layer:
     def chosen(self, rows: int) -> Way:
         """The way that is taken by itself."""
         if self.of_vocabulary:
-            return tokens_of(rows, self.shape.inputs)
+            return tile_of(rows)
         return blocks_of(rows, self.shape.inputs, self.shape.outputs, whole=self.shape.norm)
 
 

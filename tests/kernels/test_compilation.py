@@ -12,7 +12,7 @@ import pytest
 
 LAUNCHED = {
     *("_embed", "_linear", "_attend_first", "_cross_attend", "_begin", "_between_passes", "_best"),  # mask-predict
-    *("_block_bests", "_block_bests_in_turn"),
+    *("_normed", "_block_bests"),
     *("_attend", "_scan", "_best_of_groups", "_continue"),  # beam search
     *("_forward", "_backward"),  # training
 }

@@ -9,8 +9,10 @@ import pytest
 import torch
 
 from maskpredict.decoding.hypothesis import Hypothesis, Request
+from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.runtime.halving import in_halves_if_needed
 from maskpredict.runtime.translator import Translator
+from maskpredict.systems.cmlm import CMLM
 
 
 def test_halves_and_halves_of_halves_give_the_whole() -> None:
@@ -51,3 +53,22 @@ def test_the_translator_goes_on_with_less_and_says_so(
     monkeypatch.setattr(translator.system, "translate", too_much)
     assert translator.translate(sentences, iterations=2) == expected
     assert "does not fit the memory of the GPU; going on with half of it" in caplog.text
+
+
+def test_what_is_held_for_speed_alone_makes_room_first(
+    cmlm_folder: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = Translator(cmlm_folder, device="cpu")
+    assert isinstance(translator.system, CMLM)
+    recordings, plenty = translator.system.recordings, translator.system.translate
+    request = Request((5, 6, 7, translator.system.special.eos))
+    assert recordings.translate([request], MaskPredictSettings(2, 1)) is not None
+    assert recordings.made
+
+    def too_little(requests: list[Request], settings: Any) -> list[list[Hypothesis]]:
+        if recordings.made:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return plenty(requests, settings)
+
+    monkeypatch.setattr(translator.system, "translate", too_little)
+    assert len(translator.translate(sentences[:2], iterations=2)) == 2

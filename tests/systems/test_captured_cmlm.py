@@ -15,7 +15,7 @@ from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.model import fused_ops
 from maskpredict.model.folder import ModelFolder
 from maskpredict.model.fused_transformer import FusedTransformer
-from maskpredict.systems import build_system
+from maskpredict.systems import build_system, captured_cmlm
 from maskpredict.systems.captured_cmlm import Recording, Recordings, TooNarrow
 from maskpredict.systems.captured_fused import FusedComputation, suits
 from maskpredict.systems.captured_plain import PlainComputation
@@ -182,3 +182,13 @@ def test_a_cpu_takes_the_plain_path(system: CMLM, requests: list[Request]) -> No
     system.translate(requests[:1], MaskPredictSettings(2, 1))
     assert system.device == torch.device("cpu")
     assert not system.recordings.made
+
+
+def test_what_was_not_needed_for_longest_is_forgotten_first(
+    system: CMLM, requests: list[Request], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(captured_cmlm, "MOST_RECORDINGS", 2)
+    recordings, settings = Recordings(system, fusing=False), [MaskPredictSettings(passes, 1) for passes in (1, 2, 3)]
+    for passes in (1, 2, 1, 3):
+        recordings.translate(requests[:1], settings[passes - 1])
+    assert [shape.iterations for shape in recordings.made] == [1, 3]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -73,12 +74,25 @@ class Others:
 
 
 def _busy_elsewhere() -> float | None:
-    """Seconds that the cores of this machine have been working, but not for this process."""
+    """Seconds that the cores of this machine have been working, but not for this process and those it has started."""
     path = Path("/proc/stat")
     if not path.exists():
         return None
     user, nice, system, _idle, _waiting, *interrupts = map(int, path.read_text().splitlines()[0].split()[1:9])
-    return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK") - time.process_time()
+    by_all = (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
+    finished = os.times()
+    return by_all - time.process_time() - finished.children_user - finished.children_system - _busy_children()
+
+
+def _busy_children() -> float:
+    """Seconds that processes which this one has started, and which still run, have been working."""
+    seconds = 0.0
+    for path in Path("/proc/self/task").glob("*/children"):
+        for child in path.read_text().split():
+            with suppress(OSError):  # it has just ended
+                fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+                seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return seconds
 
 
 def _cpuinfo() -> dict[str, str]:

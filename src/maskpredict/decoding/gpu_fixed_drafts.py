@@ -14,7 +14,7 @@ from maskpredict.model.launch_ahead import launch_options, let_the_next_kernel_s
 
 WIDEST = 128
 """Positions of a draft: a program compares all of them with each other."""
-NUMBERS_AT_ONCE = 8192
+NUMBERS_AT_ONCE = 2048
 """How much a program reads of the blocks' bests at once."""
 
 

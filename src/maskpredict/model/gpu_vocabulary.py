@@ -1,9 +1,7 @@
 """The best token of each block of the vocabulary, without ever writing down the logits (Triton).
 
-Most of the time goes into fetching the weights. With few rows, a program normalizes them once and then takes some
-tokens after the other, while the weights of the next ones are on their way. With many rows, it keeps the weights of all
-its tokens at hand and takes some rows after the other. Each way adds up in an order of its own: a row comes out the
-same in any company of few rows, and in any of many.
+Rows are normalized by a kernel of its own. Then each program multiplies some of them with the weights of a block, a few
+inputs at a time, while those for the next ones are on their way.
 """
 
 from __future__ import annotations
@@ -16,128 +14,79 @@ import triton.language as tl
 from torch import Tensor, nn
 
 from maskpredict.model.fused_ops import VOCABULARY_BLOCK, BlockBests
-from maskpredict.model.gpu_linear import WARPS
-from maskpredict.model.gpu_product import (
-    ask_for,
-    normed_rows,
-    part,
-    product,
-    sliced,
-    slices_of,
-    step_of,
-    wait_once_asked,
-)
-from maskpredict.model.launch_ahead import launch_options, let_the_next_kernel_start
+from maskpredict.model.gpu_product import normed_rows, part
+from maskpredict.model.launch_ahead import launch_options, let_the_next_kernel_start, wait_for_the_kernel_before
+
+WARPS = 4
+NORMED_AT_ONCE = 4
+"""Rows that a program normalizes."""
 
 
 @dataclass(frozen=True)
-class Tokens:
+class Tile:
     """How the work is cut up."""
 
-    tile: int
-    """Rows that a program multiplies at once."""
-    at_once: int
-    """Tokens that it multiplies at once; with all tokens of the block it takes all rows of the batch in turn."""
+    rows: int
+    """That a program multiplies."""
+    inputs: int
+    """Of them and of the weights, that it takes at once."""
     stages: int
-    """How far it asks for weights ahead, and one more."""
-    early: bool = True
-    """Whether it asks for all of them already before it looks at its rows."""
+    """How many such takes are on their way at a time."""
 
 
-BY_ROWS = (Tokens(16, 32, 4), Tokens(32, 32, 4, early=False), Tokens(64, VOCABULARY_BLOCK, 1))
+BY_ROWS = (Tile(16, 128, 4), Tile(32, 128, 3), Tile(64, 64, 4))
 """The first that takes all rows at once, or else the last."""
-NARROW = Tokens(16, 16, 3)
-"""For wide models, whose rows and weights take more room."""
-WIDEST_FOR_MANY = 512
 
 
-@triton.jit
-def _write_bests(  # type: ignore[no-untyped-def]
-    HIGHEST, TOTAL, TOKEN, highest, total, best, block, row, rows, vocabulary
-):
-    """Of several logits a row, each standing for some tokens: the highest of them, their sum, the first best token."""
-    of_row = tl.max(highest, 1)
-    base = tl.where(of_row == float("-inf"), 0.0, of_row)
-    total = tl.sum(total * tl.exp(highest - base[:, None]), 1)
-    best = tl.min(tl.where(highest == of_row[:, None], best, vocabulary - 1), 1)
-    out = block * rows + row
-    tl.store(HIGHEST + out, of_row, mask=row < rows)
-    tl.store(TOTAL + out, total, mask=row < rows)
-    tl.store(TOKEN + out, tl.minimum(best, vocabulary - 1), mask=row < rows)
+@triton.jit(do_not_specialize=["rows"])
+def _normed(  # type: ignore[no-untyped-def]
+    X, WEIGHT, BIAS, OUT, rows, x_stride, epsilon,
+    INPUTS: tl.constexpr, WHOLE: tl.constexpr, TILE: tl.constexpr, AHEAD: tl.constexpr,
+):  # fmt: skip
+    row, place = tl.program_id(0) * TILE + tl.arange(0, TILE), tl.arange(0, WHOLE)
+    inside = place < INPUTS
+    EVEN: tl.constexpr = INPUTS == WHOLE
+    weight, bias = part(WEIGHT + place, inside, EVEN), part(BIAS + place, inside, EVEN)
+    wait_for_the_kernel_before(AHEAD)
+    let_the_next_kernel_start(AHEAD)
+    x = part(X + tl.minimum(row, rows - 1)[:, None] * x_stride + place[None, :], inside[None, :], EVEN)
+    normed = normed_rows(x, weight, bias, epsilon, INPUTS)
+    tl.store(OUT + row[:, None] * INPUTS + place[None, :], normed, mask=(row < rows)[:, None] & inside[None, :])
 
 
 @triton.jit(do_not_specialize=["rows"])
 def _block_bests(  # type: ignore[no-untyped-def]
-    X, WEIGHT, PENALTY, NORM_WEIGHT, NORM_BIAS, HIGHEST, TOTAL, TOKEN, rows, vocabulary, x_stride, epsilon,
-    INPUTS: tl.constexpr, STEP: tl.constexpr, SLICES: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
-    AT_ONCE: tl.constexpr, EARLY: tl.constexpr, AHEAD: tl.constexpr,
+    X, WEIGHT, PENALTY, HIGHEST, TOTAL, TOKEN, rows, vocabulary,
+    INPUTS: tl.constexpr, STEP: tl.constexpr, STAGES: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+    AHEAD: tl.constexpr,
 ):  # fmt: skip
     row, block = tl.program_id(0) * TILE + tl.arange(0, TILE), tl.program_id(1)
-    SIZE: tl.constexpr = STEP // SLICES
-    EVEN: tl.constexpr = INPUTS % STEP == 0
-    LINE: tl.constexpr = min(STEP, 64)
-    place = tl.arange(0, STEP)
-    if EARLY:
-        of_block = tl.minimum(block * BLOCK + tl.arange(0, BLOCK), vocabulary - 1).to(tl.int64)
-        line = tl.minimum(tl.arange(0, STEP // LINE) * LINE, INPUTS - 1)
-        ask_for(WEIGHT + of_block[:, None] * INPUTS + line[None, :])
-    norm_weight = part(NORM_WEIGHT + place, place < INPUTS, EVEN)
-    norm_bias = part(NORM_BIAS + place, place < INPUTS, EVEN)
-    wait_once_asked(AHEAD)
-    # Past the end stands the last row once more, and is thrown away; so it is with tokens, which are impossible there.
-    any_row = tl.minimum(row, rows - 1)
-    x = part(X + any_row[:, None] * x_stride + place[None, :], (place < INPUTS)[None, :], EVEN)
-    token = block * BLOCK + tl.arange(0, AT_ONCE)
-    next_penalty = tl.load(PENALTY + token, mask=token < vocabulary, other=float("-inf"))
-    let_the_next_kernel_start(AHEAD)
-    x = sliced(normed_rows(x, norm_weight, norm_bias, epsilon, INPUTS), SLICES)
-    weight_place = tl.arange(0, SLICES)[:, None, None] * SIZE + tl.arange(0, SIZE)[None, :, None]
-    # Of every AT_ONCE-th token: the highest logit, the sum of exp(logit - highest), and the first such token.
-    highest = tl.full((TILE, AT_ONCE), float("-inf"), tl.float32)
-    total = tl.zeros((TILE, AT_ONCE), tl.float32)
-    best = tl.zeros((TILE, AT_ONCE), tl.int32) + token[None, :]
-    for _ in range(0, BLOCK, AT_ONCE):
-        any_token = tl.minimum(token, vocabulary - 1).to(tl.int64)
-        weight = part(WEIGHT + weight_place + any_token[None, None, :] * INPUTS, weight_place < INPUTS, EVEN)
-        penalty, next_token = next_penalty, token + AT_ONCE
-        next_penalty = tl.load(PENALTY + next_token, mask=next_token < vocabulary, other=float("-inf"))
-        logits = product(x, weight, SLICES)
-        # Rounded like logits that are written down, so that ties are the same ones.
-        logits = logits.to(X.dtype.element_ty).to(tl.float32) + penalty[None, :]
-        best = tl.where(logits > highest, token[None, :], best)
-        higher = tl.maximum(highest, logits)
-        base = tl.where(higher == float("-inf"), 0.0, higher)
-        total = total * tl.exp(highest - base) + tl.exp(logits - base)
-        highest, token = higher, next_token
-    _write_bests(HIGHEST, TOTAL, TOKEN, highest, total, best, block, row, rows, vocabulary)
-
-
-@triton.jit(do_not_specialize=["rows"])
-def _block_bests_in_turn(  # type: ignore[no-untyped-def]
-    X, WEIGHT, PENALTY, NORM_WEIGHT, NORM_BIAS, HIGHEST, TOTAL, TOKEN, rows, vocabulary, x_stride, epsilon,
-    INPUTS: tl.constexpr, STEP: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr, AHEAD: tl.constexpr,
-):  # fmt: skip
-    block = tl.program_id(0)
-    EVEN: tl.constexpr = INPUTS % STEP == 0
     token, place = block * BLOCK + tl.arange(0, BLOCK), tl.arange(0, STEP)
-    any_token = tl.minimum(token, vocabulary - 1).to(tl.int64)
-    weight = part(WEIGHT + place[:, None] + any_token[None, :] * INPUTS, (place < INPUTS)[:, None], EVEN)
+    EVEN: tl.constexpr = INPUTS % STEP == 0
+    # Past the end stands the last row once more, and is thrown away; so it is with tokens, which are impossible there.
+    any_row, any_token = tl.minimum(row, rows - 1), tl.minimum(token, vocabulary - 1).to(tl.int64)
     penalty = tl.load(PENALTY + token, mask=token < vocabulary, other=float("-inf"))
-    norm_weight = part(NORM_WEIGHT + place, place < INPUTS, EVEN)
-    norm_bias = part(NORM_BIAS + place, place < INPUTS, EVEN)
-    wait_once_asked(AHEAD)
+    wait_for_the_kernel_before(AHEAD)
     let_the_next_kernel_start(AHEAD)
-    for first in range(0, rows, TILE):
-        row = first + tl.arange(0, TILE)
-        any_row = tl.minimum(row, rows - 1)
-        x = part(X + any_row[:, None] * x_stride + place[None, :], (place < INPUTS)[None, :], EVEN)
-        normed = normed_rows(x, norm_weight, norm_bias, epsilon, INPUTS)
-        logits = tl.dot(normed, weight).to(X.dtype.element_ty).to(tl.float32) + penalty[None, :]
-        _write_bests(HIGHEST, TOTAL, TOKEN, logits, 1.0, token[None, :], block, row, rows, vocabulary)
+    logits = tl.zeros((TILE, BLOCK), tl.float32)
+    for first in tl.range(0, INPUTS, STEP, num_stages=STAGES):
+        inside = first + place < INPUTS
+        x = part(X + any_row[:, None] * INPUTS + first + place[None, :], inside[None, :], EVEN)
+        weight = part(WEIGHT + first + place[:, None] + any_token[None, :] * INPUTS, inside[:, None], EVEN)
+        logits = tl.dot(x, weight, logits)
+    # Rounded like logits that are written down, so that ties are the same ones.
+    logits = logits.to(X.dtype.element_ty).to(tl.float32) + penalty[None, :]
+    highest = tl.max(logits, 1)
+    base = tl.where(highest == float("-inf"), 0.0, highest)
+    best = tl.min(tl.where(logits == highest[:, None], token[None, :], vocabulary - 1), 1)  # the first of several
+    out = block * rows + row
+    tl.store(HIGHEST + out, highest, mask=row < rows)
+    tl.store(TOTAL + out, tl.sum(tl.exp(logits - base[:, None]), 1), mask=row < rows)
+    tl.store(TOKEN + out, best, mask=row < rows)
 
 
 def block_bests(
-    x_NK: Tensor, norm: nn.LayerNorm, weight_VK: Tensor, penalty_V: Tensor, *, tokens: Tokens | None = None
+    x_NK: Tensor, norm: nn.LayerNorm, weight_VK: Tensor, penalty_V: Tensor, *, tile: Tile | None = None
 ) -> BlockBests:
     """As in `fused_ops`."""
     rows, inputs = x_NK.shape
@@ -147,25 +96,21 @@ def block_bests(
     token_GN = torch.empty((blocks, rows), dtype=torch.int32, device=x_NK.device)
     assert x_NK.stride(1) == 1
     assert weight_VK.is_contiguous()
-    tokens = tokens or tokens_of(rows, inputs)
-    step = step_of(inputs, inputs, whole=True)
-    given = (
-        x_NK, weight_VK, penalty_V, norm.weight, norm.bias, highest_GN, total_GN, token_GN,
-        rows, vocabulary, x_NK.stride(0), norm.eps,
+    options = {"num_warps": WARPS, **launch_options(x_NK)}
+    normed_NK = torch.empty((rows, inputs), dtype=x_NK.dtype, device=x_NK.device)
+    _normed[(triton.cdiv(rows, NORMED_AT_ONCE),)](
+        x_NK, norm.weight, norm.bias, normed_NK, rows, x_NK.stride(0), norm.eps,
+        inputs, triton.next_power_of_2(inputs), NORMED_AT_ONCE, **options,
     )  # fmt: skip
-    options = {"num_warps": WARPS, "num_stages": tokens.stages, **launch_options(x_NK)}
-    if tokens.at_once == VOCABULARY_BLOCK:
-        _block_bests_in_turn[(blocks,)](*given, inputs, step, tokens.tile, VOCABULARY_BLOCK, **options)
-    else:
-        slices, early = slices_of(step, WARPS), tokens.early and x_NK.is_cuda
-        _block_bests[(triton.cdiv(rows, tokens.tile), blocks)](
-            *given, inputs, step, slices, tokens.tile, VOCABULARY_BLOCK, tokens.at_once, early, **options
-        )
+    tile = tile or tile_of(rows)
+    step = min(tile.inputs, triton.next_power_of_2(inputs))
+    _block_bests[(triton.cdiv(rows, tile.rows), blocks)](
+        normed_NK, weight_VK, penalty_V, highest_GN, total_GN, token_GN, rows, vocabulary,
+        inputs, step, tile.stages, tile.rows, VOCABULARY_BLOCK, num_stages=tile.stages, **options,
+    )  # fmt: skip
     return BlockBests(highest_GN, total_GN, token_GN)
 
 
-def tokens_of(rows: int, inputs: int) -> Tokens:
-    """As much at once as there is room for."""
-    if inputs > WIDEST_FOR_MANY:
-        return NARROW
-    return next((tokens for tokens in BY_ROWS if rows <= tokens.tile), BY_ROWS[-1])
+def tile_of(rows: int) -> Tile:
+    """What is fastest for so many rows."""
+    return next((tile for tile in BY_ROWS if rows <= tile.rows), BY_ROWS[-1])

@@ -182,7 +182,9 @@ class Translator:
         found: dict[int, list[Hypothesis]] = {}
         for batch in self._batches(requests, settings, max_batch_size, batch_type):
             results = in_halves_if_needed(
-                lambda some: self.system.translate(some, settings), [requests[index] for index in batch]
+                lambda some: self.system.translate(some, settings),
+                [requests[index] for index in batch],
+                self.system.make_room,
             )
             found.update(zip(batch, results, strict=True))
         return [found[index] for index in range(len(requests))]

@@ -73,6 +73,10 @@ class Autoregressive(System):
         memory = self.transformer.memory(self.transformer.encode(source.ids, source.layout))
         return self.transformer.decode(inputs, target.layout, memory, source.layout, causal=True)
 
+    def make_room(self) -> None:
+        """Forget what was recorded; it can be recorded again."""
+        self.recordings.made.clear()
+
     @torch.inference_mode()
     def translate(self, requests: Sequence[Request], settings: BeamSettings) -> list[list[Hypothesis]]:
         """Beam search."""

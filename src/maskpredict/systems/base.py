@@ -77,6 +77,9 @@ class System(nn.Module, ABC):
     def score(self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: Any) -> list[Hypothesis]:
         """The given targets (end mark included) with the scores `translate` would give them under these settings."""
 
+    def make_room(self) -> None:
+        """Give back memory that is held for speed alone. Called when there is too little of it."""
+
     @property
     def sharing(self) -> Sharing:
         """Which sources may share a batch."""

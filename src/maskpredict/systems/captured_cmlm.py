@@ -32,13 +32,15 @@ from maskpredict.systems.captured_shape import Shape
 if TYPE_CHECKING:
     from maskpredict.systems.cmlm import CMLM
 
-MOST_RECORDINGS = 64
-"""Each takes some memory; beyond that the oldest goes."""
+MOST_RECORDINGS = 256
+"""Each takes some memory; beyond that the one that was not needed for longest goes."""
 WARM_UP = 2
 """Runs before recording, as PyTorch asks for."""
 
 Computation = Callable[[Tensor, Tensor], Tensor]
 """(ids [B, S], their lengths [B]) -> the results of `FixedDrafts`."""
+Pool = tuple[int, int]
+"""What PyTorch knows a pool of memory by."""
 
 
 class TooNarrow(Exception):
@@ -58,6 +60,9 @@ class Recordings:
         """Whether fused kernels are still to be used where they can be: they are given up where they fail."""
         self.fused: FusedTransformer | None = None
         self.made: dict[Shape, Recording] = {}
+        """In the order in which they were last needed."""
+        self.pool: Pool | None = None
+        """Room for what is computed on the way. All recordings share it, since one runs at a time."""
         self.in_use = threading.Lock()
         """Threads may share a model, but a recording has one place for its inputs."""
 
@@ -77,6 +82,7 @@ class Recordings:
         self, shape: Shape, requests: Sequence[Request], settings: MaskPredictSettings
     ) -> list[list[Finished]]:
         if shape in self.made:
+            self.made[shape] = self.made.pop(shape)
             return self.made[shape].translate(requests, settings)
         if len(self.made) >= MOST_RECORDINGS:
             self.made.pop(next(iter(self.made)))
@@ -93,7 +99,9 @@ class Recordings:
     def _record(
         self, shape: Shape, computation: Computation, requests: Sequence[Request], settings: MaskPredictSettings
     ) -> list[list[Finished]]:
-        recording = Recording(self.system, shape, computation)
+        if self.pool is None and self.system.device.type == "cuda":
+            self.pool = torch.cuda.graph_pool_handle()
+        recording = Recording(self.system, shape, computation, self.pool)
         recording.run(requests)  # one that fails is not kept
         self.made[shape] = recording
         return recording.translate(requests, settings)
@@ -131,13 +139,15 @@ class Recordings:
 class Recording:
     """One recorded translation."""
 
-    def __init__(self, system: CMLM, shape: Shape, computation: Computation) -> None:
-        self.system, self.shape, self.computation = system, shape, computation
-        size = shape.sentences * (1 + shape.source_width)
-        self.inputs = torch.full((size,), 2, dtype=torch.long, device=system.device)
+    def __init__(self, system: CMLM, shape: Shape, computation: Computation, pool: Pool | None = None) -> None:
+        self.system, self.shape, self.computation, self.pool = system, shape, computation, pool
+        size, on_gpu = shape.sentences * (1 + shape.source_width), system.device.type == "cuda"
+        self.given = torch.full((size,), 2, pin_memory=on_gpu)
         """The lengths of all sentences, then their ids: one tensor, so that it is sent at once."""
+        self.inputs = self.given.to(system.device)
+        self.found: Tensor | None = None
+        """The results of `FixedDrafts`, as they come back. Being sent is part of what is recorded."""
         self.graph: torch.cuda.CUDAGraph | None = None
-        self.results: Tensor | None = None
 
     def translate(self, requests: Sequence[Request], settings: MaskPredictSettings) -> list[list[Finished]]:
         """Each sentence's finished candidates."""
@@ -149,14 +159,15 @@ class Recording:
 
     @torch.inference_mode()
     def run(self, requests: Sequence[Request]) -> Tensor:
-        """The results of `FixedDrafts`."""
-        self.inputs.copy_(torch.tensor(self._filled_in(requests)))
+        """The results of `FixedDrafts`, until it runs again."""
+        self.given.copy_(torch.tensor(self._filled_in(requests)))
         if self.inputs.is_cuda:
             self._replay()
+            torch.cuda.current_stream().synchronize()
         else:
-            self.results = self._run()
-        assert self.results is not None
-        return self.results.cpu()
+            self._run()
+        assert self.found is not None
+        return self.found
 
     def _filled_in(self, requests: Sequence[Request]) -> list[int]:
         """The inputs at the recording's shape; missing sentences are copies of the last."""
@@ -175,14 +186,18 @@ class Recording:
                     self._run()
             torch.cuda.current_stream().wait_stream(stream)
             graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-                self.results = self._run()
+            with torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
+                self._run()
             self.graph = graph
         self.graph.replay()
 
-    def _run(self) -> Tensor:
+    def _run(self) -> None:
+        self.inputs.copy_(self.given, non_blocking=True)
         lengths_B, ids = self.inputs.split([self.shape.sentences, self.shape.sentences * self.shape.source_width])
-        return self.computation(ids.view(self.shape.sentences, -1), lengths_B)
+        results = self.computation(ids.view(self.shape.sentences, -1), lengths_B)
+        if self.found is None:
+            self.found = torch.empty(results.shape, dtype=results.dtype, pin_memory=results.is_cuda)
+        self.found.copy_(results, non_blocking=True)
 
 
 @dataclass(frozen=True)

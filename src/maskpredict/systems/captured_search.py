@@ -23,8 +23,8 @@ from maskpredict.model.transformer import Transformer
 
 MOST_ROWS = 256
 """Beams beyond which a batch keeps a GPU busy without a recording."""
-MOST_RECORDINGS = 32
-"""Each takes some memory; beyond that the oldest goes."""
+MOST_RECORDINGS = 96
+"""Each takes some memory; beyond that the one that was not needed for longest goes."""
 
 Start = Callable[[Transformer, Tokens, Tensor, int], Search]
 """(model, sources, longest length of each target, the longest of all) -> a search that has made no step yet."""
@@ -73,8 +73,8 @@ class SearchRecordings:
                 self.made.pop(next(iter(self.made)))
             return None
         with self.in_use:
-            recording = self.made[shape] or self._record(shape, plain, source, limits_B, start)
-            self.made[shape] = recording
+            recording = self.made.pop(shape, None) or self._record(shape, plain, source, limits_B, start)
+            self.made[shape] = recording  # now the last in the order in which they were needed
             return recording.find(source, limits_B)
 
     def _record(self, shape: Shape, plain: Transformer, source: Tokens, limits_B: Tensor, start: Start) -> Recording:

@@ -70,6 +70,10 @@ class CMLM(System):
         """As in `System`; any in eight bits."""
         return "any" if isinstance(self.transformer, Int8Transformer) else super().sharing
 
+    def make_room(self) -> None:
+        """Forget what was recorded; it can be recorded again."""
+        self.recordings.made.clear()
+
     @torch.inference_mode()
     def encode(self, requests: Sequence[Request]) -> Encoded:
         """Run the encoder on the sources."""

@@ -6,19 +6,18 @@ import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
-from maskpredict.bench.racers.base import EXACT, LENGTH_PENALTY, Entry, RacedModel, Track
+from maskpredict.bench.racers.base import EXACT, Entry, RacedModel, Track
+from maskpredict.bench.racers.ctranslate2_process import Loaded, Process
 from maskpredict.errors import UserError
 
 
 class CTranslate2Racer:
     """A model in CTranslate2's format, tokenized by us."""
 
-    def __init__(self, entry: Entry, open_engine: Callable[[], Any], model: RacedModel, beams: int) -> None:
-        self.entry, self.model, self.beams = entry, model, beams
+    def __init__(self, entry: Entry, open_engine: Callable[[], Process], beams: int) -> None:
+        self.entry, self.beams = entry, beams
         self._open = open_engine
-        self._source, self._target = model.contents.tokenizers.source, model.contents.tokenizers.target
 
     def prepare(self, sentences: Sequence[str]) -> None:
         """Load the model."""
@@ -27,15 +26,7 @@ class CTranslate2Racer:
 
     def translate(self, batch: Sequence[str]) -> list[str]:
         """Translate all at once."""
-        sources = [self._source.pieces(self._source.encode(text)) for text in batch]
-        found = self._engine.translate_batch(
-            sources,
-            beam_size=self.beams,
-            length_penalty=LENGTH_PENALTY,
-            min_decoding_length=0,
-            max_decoding_length=self.model.longest_translation(max(map(len, sources))),
-        )
-        return [self._target.decode(self._target.ids(result.hypotheses[0])) for result in found]
+        return self._engine.translate(batch, self.beams)
 
 
 def ctranslate2_racers(
@@ -48,7 +39,7 @@ def ctranslate2_racers(
     stem = "ctranslate2-rival" if rival else "ctranslate2"
     make_folder = cache(make_folder)
     for compute_type in track.compute_types:
-        opened = cache(partial(_open, make_folder, track, compute_type))
+        opened = cache(partial(_open, model, make_folder, track, compute_type))
         for count in beams:
             entry = Entry(
                 name=f"{stem}-b{count}-{compute_type}",
@@ -58,10 +49,10 @@ def ctranslate2_racers(
                 what=f"CTranslate2, {'rival' if rival else 'the same'} model of {model.size}, beam {count}",
                 same_as="" if rival else f"ar-b{count}-{EXACT if compute_type == 'int8' else compute_type}",
             )
-            yield CTranslate2Racer(entry, opened, model, count)
+            yield CTranslate2Racer(entry, opened, count)
 
 
-def _open(make_folder: Callable[[], Path], track: Track, compute_type: str) -> Any:
+def _open(model: RacedModel, make_folder: Callable[[], Path], track: Track, compute_type: str) -> Process:
     if importlib.util.find_spec("ctranslate2") is None:
         raise UserError("CTranslate2 is not installed; get it with: pip install 'maskpredict[bench]'.")
     import ctranslate2
@@ -71,11 +62,13 @@ def _open(make_folder: Callable[[], Path], track: Track, compute_type: str) -> A
         raise UserError("this CTranslate2 finds no GPU; install one that was built for it.")
     if compute_type not in ctranslate2.get_supported_compute_types(device):
         raise UserError(f"CTranslate2 does not compute in {compute_type} on this {device.upper()}.")
-    return ctranslate2.Translator(
-        str(make_folder()),
-        device=device,
-        device_index=int(index or 0),
-        compute_type=compute_type,
-        inter_threads=1,
-        intra_threads=track.threads,
+    return Process(
+        Loaded(
+            model=str(model.path),
+            folder=str(make_folder()),
+            device=device,
+            device_index=int(index or 0),
+            compute_type=compute_type,
+            threads=track.threads,
+        )
     )
