@@ -7,6 +7,7 @@ whole test set.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,13 +120,20 @@ class _Timing:
         if self.batch != BEST:
             order = {"first": TIMED[self.batch], "batch": int(self.batch), "batch_type": "examples"}
             return self.study.translate(role, settings, timed=True, **order), None
-        device = self.study.models.translator(role).device.type
         tried = {
             budget: self.study.translate(role, settings, timed=True, batch=budget)
-            for budget in BUDGETS.get(device, BUDGETS["cpu"])
+            for budget in self._budgets(role, settings)
         }
         budget = min(tried, key=lambda size: _seconds(tried[size]))
         return tried[budget], budget
+
+    def _budgets(self, role: str, settings: dict[str, Any]) -> Sequence[int]:
+        """Those of the device, or those that were tried elsewhere already."""
+        for budgets in BUDGETS.values():
+            if all(self.study.has(role, settings, timed=True, batch=budget) for budget in budgets):
+                return budgets
+        device = self.study.models.translator(role).device.type
+        return BUDGETS.get(device, BUDGETS["cpu"])
 
     def _speedup(self, found: Translated) -> float:
         baseline, _ = self.fastest(self.study.competitors.autoregressive, {"beam_size": max(BEAMS)})
@@ -183,22 +191,20 @@ def _draw(result: SpeedQuality) -> Figure | None:
 
 def _draw_batch(axes: Axes, rows: list[SpeedRow]) -> None:
     for candidates, color, marker in zip(CANDIDATES, (BLUE, GREEN, PURPLE), MARKERS, strict=False):
-        own = [(row, place) for row in rows if row.candidates == candidates and (place := _place(row))]
-        if own:
-            x, y = zip(*(place for _, place in own), strict=True)
+        if own := [place for row in rows if row.candidates == candidates and (place := _place(row))]:
+            x, y = zip(*own, strict=True)
             axes.plot(x, y, marker=marker, linewidth=0.9, color=color, label=f"l = {candidates}")
-        for row, place in own if candidates == MIDDLE else ():
-            if row.passes == max(PASSES):
-                axes.annotate(f"T={row.passes}", place, (6, 5), textcoords="offset points", fontsize=9)
-            elif row.passes == min(PASSES):
-                axes.annotate(f"T={row.passes}", place, (-7, -5), textcoords="offset points", fontsize=9, ha="right")
     for beams, color, marker in zip(BEAMS, (ORANGE, RED), ("D", "*"), strict=True):
         place = next((_place(row) for row in rows if row.beams == beams), None)
         if place:
             size = 14 if marker == "*" else 8
             axes.plot(*place, marker, markersize=size, color=color, linestyle="none", label=f"b = {beams}")
+    for passes, outermost in ((min(PASSES), max), (max(PASSES), min)):
+        if places := [place for row in rows if row.passes == passes and (place := _place(row))]:
+            at = outermost(places)
+            axes.annotate(f"T={passes}", at, (-7, -5), textcoords="offset points", fontsize=9, ha="right")
     axes.axvline(1, color=GREY, linewidth=0.8, linestyle=":")
-    axes.margins(0.1)
+    axes.margins(0.25, 0.1)
 
 
 def _place(row: SpeedRow) -> tuple[float, float] | None:

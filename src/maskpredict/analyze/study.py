@@ -80,6 +80,10 @@ class Study:
             self.machines.add(found.machine)
         return found
 
+    def has(self, role: str, settings: dict[str, Any], **order: Any) -> bool:
+        """Whether these translations are at hand, made here or elsewhere."""
+        return self._translations.has(Order(role, settings, **order))
+
     def mask_predict(self, passes: int | str, candidates: int = CANDIDATES, **order: Any) -> Translated:
         """The translations by the model itself, with T passes and l length candidates."""
         return self.translate(MODEL, passes_and_candidates(passes, candidates), **order)

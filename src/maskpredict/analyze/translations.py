@@ -130,13 +130,20 @@ class Translations:
 
     def get(self, order: Order) -> Translated:
         """The translations of an order; raises `Stopped` when told to end before the last."""
-        path = self.folder / f"{order.name}.{self._digest(order)}.jsonl"
+        path = self._path(order)
         if not path.exists():
             if self.stop():
                 raise Stopped
             self.folder.mkdir(parents=True, exist_ok=True)
             self._make(order, path)
         return _read(path)
+
+    def has(self, order: Order) -> bool:
+        """Whether they are finished."""
+        return self._path(order).exists()
+
+    def _path(self, order: Order) -> Path:
+        return self.folder / f"{order.name}.{self._digest(order)}.jsonl"
 
     def _digest(self, order: Order) -> str:
         texts = [self.source, self.references if order.gold_length else []]

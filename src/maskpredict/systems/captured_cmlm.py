@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -39,8 +39,8 @@ WARM_UP = 2
 
 Computation = Callable[[Tensor, Tensor], Tensor]
 """(ids [B, S], their lengths [B]) -> the results of `FixedDrafts`."""
-Pool = tuple[int, int]
-"""What PyTorch knows a pool of memory by."""
+Pool = Any
+"""What PyTorch knows a pool of memory by; the type is its own."""
 
 
 class TooNarrow(Exception):

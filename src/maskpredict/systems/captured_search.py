@@ -23,7 +23,7 @@ from maskpredict.model.transformer import Transformer
 
 MOST_ROWS = 256
 """Beams beyond which a batch keeps a GPU busy without a recording."""
-MOST_RECORDINGS = 96
+MOST_RECORDINGS = 160
 """Each takes some memory; beyond that the one that was not needed for longest goes."""
 
 Start = Callable[[Transformer, Tokens, Tensor, int], Search]
