@@ -254,6 +254,13 @@ def test_an_impossible_setting_is_explained(cmlm: Translator, settings: dict[str
         cmlm.translate(["luri."], **settings)
 
 
+def test_settings_that_compare_equal_are_not_taken_for_each_other(cmlm: Translator) -> None:
+    assert cmlm.translate(["luri."], iterations=1)[0].passes == 1
+    for odd in (True, 1.0):
+        with pytest.raises(UserError, match="'iterations' must be a whole number"):
+            cmlm.translate(["luri."], iterations=odd)
+
+
 def test_a_single_string_is_not_taken_for_a_list_of_letters(cmlm: Translator) -> None:
     with pytest.raises(UserError, match="put the one text into a list"):
         cmlm.translate("luri tisa.")

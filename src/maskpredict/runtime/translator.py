@@ -35,6 +35,8 @@ BATCH_TOKENS = {"cpu": 2_048, "cuda": 16_384}
 """Default batch sizes in tokens, beyond which more hardly pays."""
 MOST_THREADS = 4
 """CPU threads unless more are asked for: the matrices of a few sentences are too small for many."""
+MOST_SETTINGS = 256
+"""Combinations of settings that a translator remembers."""
 WINDOW = 4_096
 """Lines that `translate_stream` looks at together, to put those of similar length into one batch."""
 
@@ -68,7 +70,8 @@ class Translator:
         if self.compute_type != "int8":
             self.system.to(self.device, getattr(torch, self.compute_type))
         self.max_input_length = _input_limit(contents.config.max_positions, max_input_length)
-        resolve_settings(self.system, self.generation, {})  # a damaged generation.json is noticed now
+        self._resolved: dict[str, Any] = {}
+        self._settings({})  # a damaged generation.json is noticed now
 
     def translate(
         self,
@@ -127,7 +130,7 @@ class Translator:
         **settings: Any,
     ) -> Iterator[Translation]:
         """What `translate`, `translate_stream` and `fill` do: lines, each with what is imposed on it."""
-        resolved = resolve_settings(self.system, self.generation, settings)
+        resolved = self._settings(settings)
         codec = self._codec(pretokenized)
         n_best = resolved.num_hypotheses > 1
         remaining, first = iter(lines), 1
@@ -162,7 +165,7 @@ class Translator:
 
         With `pretokenized`, a target is all positions of a `Translation.tokens`, its end mark included.
         """
-        resolved = resolve_settings(self.system, self.generation, settings)
+        resolved = self._settings(settings)
         codec = self._codec(pretokenized)
         remaining, first = iter(pairs), 1
         while block := list(islice(remaining, window)):
@@ -175,6 +178,17 @@ class Translator:
             for index in range(len(block)):
                 yield codec.translation([found[index]], collapse_repeats=False, n_best=False)
             first += len(block)
+
+    def _settings(self, given: dict[str, Any]) -> Any:
+        """As in `resolve_settings`, but remembered: checking them takes as long as much of a sentence on a GPU."""
+        key = repr((self.generation, given))
+        resolved = self._resolved.get(key)
+        if resolved is None:
+            resolved = resolve_settings(self.system, self.generation, given)
+            if len(self._resolved) >= MOST_SETTINGS:
+                self._resolved.clear()
+            self._resolved[key] = resolved
+        return resolved
 
     def _run(
         self, requests: list[Request], settings: Any, max_batch_size: int | None, batch_type: BatchType

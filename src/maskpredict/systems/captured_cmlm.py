@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -144,30 +143,32 @@ class Recording:
         size, on_gpu = shape.sentences * (1 + shape.source_width), system.device.type == "cuda"
         self.given = torch.full((size,), 2, pin_memory=on_gpu)
         """The lengths of all sentences, then their ids: one tensor, so that it is sent at once."""
+        self.given_numbers = self.given.numpy()
+        """The same memory: NumPy is quicker to take a list."""
         self.inputs = self.given.to(system.device)
         self.found: Tensor | None = None
         """The results of `FixedDrafts`, as they come back. Being sent is part of what is recorded."""
+        self.parts: list[Tensor] = []
+        """What they consist of."""
         self.graph: torch.cuda.CUDAGraph | None = None
 
     def translate(self, requests: Sequence[Request], settings: MaskPredictSettings) -> list[list[Finished]]:
         """Each sentence's finished candidates."""
         shape = self.shape
-        parts = parts_of_results(self.run(requests), shape.rows, shape.target_width)
-        rows = [Row(*row) for row in zip(*(part.tolist() for part in parts), strict=True)]
+        self.run(requests)
+        rows = [Row(*row) for row in zip(*(part.tolist() for part in self.parts), strict=True)]
         starts = range(0, len(requests) * shape.candidates, shape.candidates)
         return [_finished(rows[start : start + shape.candidates], shape.target_width, settings) for start in starts]
 
     @torch.inference_mode()
-    def run(self, requests: Sequence[Request]) -> Tensor:
-        """The results of `FixedDrafts`, until it runs again."""
-        self.given.copy_(torch.tensor(self._filled_in(requests)))
+    def run(self, requests: Sequence[Request]) -> None:
+        """Find the results of `FixedDrafts`, which stay until it runs again."""
+        self.given_numbers[:] = self._filled_in(requests)
         if self.inputs.is_cuda:
             self._replay()
             torch.cuda.current_stream().synchronize()
         else:
             self._run()
-        assert self.found is not None
-        return self.found
 
     def _filled_in(self, requests: Sequence[Request]) -> list[int]:
         """The inputs at the recording's shape; missing sentences are copies of the last."""
@@ -197,11 +198,11 @@ class Recording:
         results = self.computation(ids.view(self.shape.sentences, -1), lengths_B)
         if self.found is None:
             self.found = torch.empty(results.shape, dtype=results.dtype, pin_memory=results.is_cuda)
+            self.parts = parts_of_results(self.found, self.shape.rows, self.shape.target_width)
         self.found.copy_(results, non_blocking=True)
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A draft as it comes out of a recording, in the order of `parts_of_results`."""
 
     tokens: list[int]
