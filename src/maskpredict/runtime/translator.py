@@ -180,7 +180,7 @@ class Translator:
             first += len(block)
 
     def _settings(self, given: dict[str, Any]) -> Any:
-        """As in `resolve_settings`, but remembered: checking them takes as long as much of a sentence on a GPU."""
+        """As in `resolve_settings`, but remembered: a sentence may take a GPU no more than thirty such checks."""
         key = repr((self.generation, given))
         resolved = self._resolved.get(key)
         if resolved is None:

@@ -1,7 +1,7 @@
 """A model in CTranslate2, in a process of its own: `python -m` this, then a question a line, and an answer a line.
 
-In one process with PyTorch, two pools of threads get in each other's way, and the pool that comes second stays slow for
-good, even while the other does nothing. Nobody would run both at once, so a race must not, either.
+In one process the threads of two engines get in each other's way: once CTranslate2 has translated, PyTorch takes nearly
+twice as long for good, even while CTranslate2 does nothing. Nobody would run both in one, so a race must not, either.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from maskpredict.model.folder import ModelFolder
 
 WAITING = {"OMP_WAIT_POLICY": "active", "GOMP_SPINCOUNT": "300000"}
 """How its threads wait for each other, unless there is an `OMP_WAIT_POLICY` already: the fastest way we found. As it
-comes, they fall asleep at every turn where there are no more cores than threads, and take twice as long."""
+comes, they fall asleep at every turn where there are no more cores than threads, and take more than twice as long."""
 
 
 @dataclass(frozen=True)
