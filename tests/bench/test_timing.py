@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 
 import pytest
 
+from maskpredict.bench import machine
 from maskpredict.bench.timing import Spread, timed
 
 
@@ -30,3 +33,13 @@ def test_work_is_timed_and_its_result_handed_on() -> None:
 )
 def test_half_of_the_measurements_lie_within_the_spread(values: list[float], spread: Spread) -> None:
     assert Spread.of(values) == spread
+
+
+def test_what_racers_in_processes_of_their_own_compute_is_no_work_of_others() -> None:
+    code = "import sys, time\nwhile time.process_time() < 0.5: pass\nprint(flush=True); sys.stdin.read()"
+    before = machine._busy_children()
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert machine._busy_children() - before >= 0.45
+    assert machine._busy_children() - before < 0.45
