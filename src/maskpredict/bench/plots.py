@@ -42,6 +42,8 @@ STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "svg.hashsalt": "maskpredict",
 }
+ROOM = 1.3
+"""Ratio of times from which on two labels have room side by side."""
 LINE_OF_TEXT = 0.045
 """Height of a label as a share of the picture."""
 
@@ -66,7 +68,8 @@ def _latency(result: RaceResult) -> Figure | None:
         return None
     figure, axes = _figure(f"One sentence at a time ({result.course.mean_subwords:g} subwords on average)")
     main = in_main_type([racer.entry for racer in racers])
-    for racer in racers:
+    before = 0.0  # the time of the one labelled before, whose BLEU is the next higher
+    for racer in sorted(racers, key=lambda racer: -racer.score.bleu):
         alone, engine = racer.at(1), racer.entry.engine
         assert alone is not None
         time, bleu = alone.milliseconds, racer.score.bleu
@@ -80,13 +83,15 @@ def _latency(result: RaceResult) -> Figure | None:
             linestyle="none",
         )
         if racer.entry in main:
+            below = before / ROOM < time.median < before * ROOM
+            before = time.median
             axes.annotate(
                 racer.entry.settings,
                 (time.median, bleu),
-                (0, -7 if engine == "autoregressive" else 7),
+                (0, -7 if below else 7),
                 textcoords="offset points",
                 ha="center",
-                va="top" if engine == "autoregressive" else "bottom",
+                va="top" if below else "bottom",
                 fontsize=8,
                 color=COLOURS[engine],
             )
