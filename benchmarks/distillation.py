@@ -26,8 +26,7 @@ from maskpredict.distill import DistillConfig, distill
 from maskpredict.distill.run import GPU_BATCH_TOKENS
 from maskpredict.distill.teacher import Teacher, load_teacher
 from maskpredict.evaluate.scores import score_corpus
-from maskpredict.runtime.batching import batches
-from maskpredict.runtime.translator import BATCH_TOKENS
+from maskpredict.runtime.batching import CPU_BATCH_TOKENS, batches
 
 BEAMS = 5
 
@@ -73,7 +72,7 @@ def translated(teacher: Teacher, dataset: Dataset, split: str, sentences: int, *
     system, sources = teacher.system, dataset.split(split).source
     system.recording = False
     requests = [Request((*sources[row].tolist(), system.special.eos)) for row in range(min(sentences, len(sources)))]
-    budget = GPU_BATCH_TOKENS if system.device.type == "cuda" else BATCH_TOKENS["cpu"]
+    budget = GPU_BATCH_TOKENS if system.device.type == "cuda" else CPU_BATCH_TOKENS
     together = batches(requests, teacher.settings, budget, "tokens", slot=system.reserves_slot, sharing="same width")
     texts = [""] * len(requests)
     for batch in [[row] for row in range(len(requests))] if alone else together:

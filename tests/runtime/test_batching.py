@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
+import torch
 
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.errors import UserError
-from maskpredict.runtime.batching import BatchType, batches
+from maskpredict.runtime.batching import BatchType, batch_tokens, batches
 from maskpredict.systems.base import Sharing
 
 LENGTHS = (5, 30, 40, 6, 60, 14, 33, 31)
@@ -59,3 +62,11 @@ def test_sizes_and_types_that_there_are_not() -> None:
         together("any", 0)
     with pytest.raises(UserError, match="choose tokens or examples"):
         together("any", 1, "words")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("gigabytes", "tokens"), [(8, 20_000), (24, 60_000), (150, 262_144)])
+def test_a_batch_takes_up_to_a_quarter_of_a_gpu(monkeypatch: pytest.MonkeyPatch, gigabytes: int, tokens: int) -> None:
+    device = SimpleNamespace(total_memory=gigabytes * 10**9)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: device)
+    assert batch_tokens(torch.device("cuda")) == tokens
+    assert batch_tokens(torch.device("cpu")) == 2_048

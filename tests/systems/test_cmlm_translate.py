@@ -283,7 +283,8 @@ def test_LENGTH_is_removed_before_cross_attention(make_system: Callable[..., Sys
         ({"length_candidates": 0}, "length_candidates is 0"),
         ({"strategy": "magic"}, "no strategy 'magic'; choose one of mask_predict"),
         ({"threshold": 1.5}, "it is a probability"),
-        ({"threshold": 0.5, "strategy": "easy_first"}, "early exit .* is for mask_predict"),
+        ({"threshold": 0.5, "strategy": "easy_first"}, "threshold is for mask_predict"),
+        ({"stop_when_stable": True, "strategy": "one_shot"}, "stop_when_stable is for mask_predict and refine"),
         ({"num_hypotheses": 0}, "num_hypotheses is 0"),
     ],
 )

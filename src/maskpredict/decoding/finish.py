@@ -30,8 +30,11 @@ from maskpredict.tokenizer import SpecialIds
 
 T = TypeVar("T")
 
-ROWS_AT_ONCE = 64
-"""Positions whose logits a CPU computes at once, so that they are still in its cache when the best is looked for."""
+ROWS_AT_ONCE = {"cpu": 64, "cuda": 32_768}
+"""Positions whose logits are computed at once: on a CPU so few that they are still in its cache when the best is looked
+for, on a GPU so many that it is busy, and no more than there is memory for."""
+ENOUGH_FOR_A_GPU = 16_384
+"""Positions that take a GPU longer to compute than Python to launch what computes them."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ class Finisher:
     encoded: Encoded
     special: SpecialIds
     settings: MaskPredictSettings
+    at_least: int = 0
+    """Drafts of several widths are decoded together until they have so many positions."""
 
     def finish(
         self, drafts: list[list[int]], owner: list[int], given: Sequence[Sequence[int]] | None = None
@@ -68,11 +73,19 @@ class Finisher:
         return _in_order(rows_of_groups, [group.finish() for group in groups])
 
     def _groups(self, drafts: list[list[int]]) -> list[list[int]]:
-        """Which drafts are decoded together: any in eight bits, else those of one padded width."""
+        """Which drafts are decoded together: any in eight bits, else those of one padded width, or of `at_least` so
+        many positions, the widest first."""
         if isinstance(self.transformer, Int8Transformer):
             return [list(range(len(drafts)))]
         widths = [round_up(len(draft)) for draft in drafts]
-        return [[row for row, own in enumerate(widths) if own == width] for width in sorted(set(widths))]
+        groups: list[list[int]] = []
+        for width in sorted(set(widths), reverse=True):
+            own = [row for row, other in enumerate(widths) if other == width]
+            if groups and len(groups[-1]) * widths[groups[-1][0]] < self.at_least:
+                groups[-1] += own
+            else:
+                groups.append(own)
+        return groups
 
     def first_guess(self, draft: list[int], sentence: int) -> Tensor:
         """Log-probabilities [T, V] of every token at every position of a draft as it stands."""
@@ -156,6 +169,7 @@ class _Group:
             passes_B,
             self.finisher.special.mask,
             strategy=self.plan.strategy,
+            hide=self.plan.hide,
             stop_when_stable=settings.stop_when_stable,
             threshold=settings.threshold,
             first_pass=self.first_pass,
@@ -169,7 +183,7 @@ class _Group:
             return tokens_BT, log_probs_BT
         # Only masked positions need the vocabulary, by far the largest matrix product.
         hidden_MD = self.decode(inputs_BT, masked_BT)
-        at_once = ROWS_AT_ONCE if hidden_MD.device.type == "cpu" else len(hidden_MD)
+        at_once = ROWS_AT_ONCE["cuda" if hidden_MD.is_cuda else "cpu"]
         for hidden_RD, places_R in zip(hidden_MD.split(at_once), places_M.split(at_once), strict=True):
             logits_RV = self.finisher.logits(hidden_RD)
             if self.has_given:

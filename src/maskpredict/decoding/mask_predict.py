@@ -60,6 +60,7 @@ def mask_predict(
     mask: int,
     *,
     strategy: Strategy | None = None,
+    hide: bool = True,
     stop_when_stable: bool = False,
     threshold: float | None = None,
     first_pass: Decoded | None = None,
@@ -68,6 +69,7 @@ def mask_predict(
 ) -> Decoded:
     """Fill in the `free_BT` positions of `draft_BT` in `passes_B` passes.
 
+    With `hide`, the model sees masks where it predicts; without, after the first pass, the words that stand there.
     A row ends before its last pass when `stop_when_stable` is set and a pass changed none of its tokens, or when
     `threshold` is set and it is at least that sure of every token. With `first_pass`, what a call with `passes_B` of 1
     found, it goes on from there. `rounds` is the highest of `passes_B` where that is known: then so many are made even
@@ -90,7 +92,8 @@ def mask_predict(
                 masked_BT = masked_BT & (log_probs_BT < math.log(threshold))
             if may_exit and not masked_BT.any():
                 break
-        best_BT, best_log_probs_BT = predict(tokens_BT.masked_fill(masked_BT, mask), masked_BT)
+        seen_BT = tokens_BT.masked_fill(masked_BT, mask) if hide else tokens_BT
+        best_BT, best_log_probs_BT = predict(seen_BT, masked_BT)
         before_BT = tokens_BT
         tokens_BT = torch.where(masked_BT, best_BT, tokens_BT)
         log_probs_BT = torch.where(masked_BT, best_log_probs_BT, log_probs_BT)

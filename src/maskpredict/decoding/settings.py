@@ -22,7 +22,8 @@ class MaskPredictSettings:
     length_weight: float = 0.0
     """How much a length's log-probability counts beside the mean one of its words when the best result is chosen."""
     strategy: str = "mask_predict"
-    """Order in which the target is filled in: mask_predict, one_shot, easy_first or left_to_right."""
+    """Order in which the target is filled in: mask_predict, one_shot, easy_first, left_to_right; or refine, see
+    `systems.refinement`."""
     stop_when_stable: bool = False
     """End a sentence's passes as soon as one of them changes nothing."""
     threshold: float | None = None
@@ -55,5 +56,7 @@ class MaskPredictSettings:
             raise UserError(f"length_threshold is {self.length_threshold}; it is a share above 0 and at most 1.")
         if not 0 <= self.length_weight < math.inf:
             raise UserError(f"length_weight is {self.length_weight}; use 0 or more.")
-        if (self.threshold is not None or self.stop_when_stable) and self.strategy != "mask_predict":
-            raise UserError(f"early exit (threshold, stop_when_stable) is for mask_predict, not for {self.strategy}.")
+        if self.threshold is not None and self.strategy != "mask_predict":
+            raise UserError(f"a threshold is for mask_predict, not for {self.strategy}.")
+        if self.stop_when_stable and self.strategy not in ("mask_predict", "refine"):
+            raise UserError(f"stop_when_stable is for mask_predict and refine, not for {self.strategy}.")

@@ -1,7 +1,8 @@
 """Other orders in which to fill in a masked target, behind mask-predict's interface.
 
-These are the siblings the authors released beside mask-predict. A new one is a function from `Step` to the positions
-to mask, and a line in `STRATEGIES`.
+Most are the siblings that the authors released beside mask-predict; `refine` is how the model of
+`systems/refinement.py` translates. A new one is a function from `Step` to the positions to predict, and a line in
+`STRATEGIES`.
 """
 
 from __future__ import annotations
@@ -31,11 +32,18 @@ def left_to_right(step: Step) -> Tensor:
     return step.masked_BT.scatter(1, leftmost_B1, False)
 
 
+def everything(step: Step) -> Tensor:
+    """All positions, each pass."""
+    return step.free_BT
+
+
 @dataclass(frozen=True)
 class Plan:
-    """A strategy and the number of passes that it needs."""
+    """A strategy, what the model sees, and the number of passes that it needs."""
 
     strategy: Strategy
+    hide: bool = True
+    """The model sees masks where it predicts; else, after the first pass, the words that stand there."""
     one_per_pass: bool = False
     """One token is fixed in a pass, so a row of N tokens takes N passes whatever was asked."""
     passes: int | None = None
@@ -55,5 +63,6 @@ STRATEGIES: dict[str, Plan] = {
     "one_shot": Plan(least_confident, passes=1),
     "easy_first": Plan(easy_first, one_per_pass=True),
     "left_to_right": Plan(left_to_right, one_per_pass=True),
+    "refine": Plan(everything, hide=False),
 }
 """Decoding strategies by name."""

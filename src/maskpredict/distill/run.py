@@ -26,9 +26,8 @@ from maskpredict.distill.recipe import Recipe
 from maskpredict.distill.shards import Shards
 from maskpredict.distill.teacher import load_teacher
 from maskpredict.progress import Progress, Task
-from maskpredict.runtime.batching import batches
+from maskpredict.runtime.batching import CPU_BATCH_TOKENS, batches
 from maskpredict.runtime.halving import in_halves_if_needed
-from maskpredict.runtime.translator import BATCH_TOKENS
 from maskpredict.training.parallel import Workers, workers
 
 SECONDS_BETWEEN_LOOKS = 0.2
@@ -78,7 +77,7 @@ class Work:
         self.train = self.dataset.split("train")
         self.teacher = load_teacher(config, self.dataset)
         self.on_gpu = self.teacher.system.device.type == "cuda"
-        self.budget = config.batch_tokens or (GPU_BATCH_TOKENS if self.on_gpu else BATCH_TOKENS["cpu"])
+        self.budget = config.batch_tokens or (GPU_BATCH_TOKENS if self.on_gpu else CPU_BATCH_TOKENS)
         self.processes = config.processes or (GPU_PROCESSES if self.on_gpu else 1)
         self.recipe = Recipe.of(config, self.dataset, self.teacher)
         vocab_size = self.dataset.description.vocab_size.target

@@ -21,9 +21,8 @@ from maskpredict.export.passes import decode, encode
 from maskpredict.export.transformers_folder import MODEL_TYPE
 from maskpredict.model.batch import padded_width
 from maskpredict.model.config import ModelConfig
-from maskpredict.runtime.batching import batches
+from maskpredict.runtime.batching import batch_tokens, batches
 from maskpredict.runtime.settings import resolve_settings
-from maskpredict.runtime.translator import BATCH_TOKENS
 from maskpredict.systems import CMLM, System, Vocabulary, find_system
 from maskpredict.tokenizer import SpecialIds
 
@@ -104,9 +103,8 @@ class MaskPredictForTranslation(PreTrainedModel):
         requests = [Request(tuple(row[:length])) for row, length in zip(input_ids.tolist(), lengths, strict=True)]
         self._refuse_length(max(lengths))
         slot, sharing = self.system.reserves_slot, self.system.sharing
-        size = BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
         found: dict[int, list[int]] = {}
-        for batch in batches(requests, resolved, size, "tokens", slot=slot, sharing=sharing):
+        for batch in batches(requests, resolved, batch_tokens(self.device), "tokens", slot=slot, sharing=sharing):
             best = self.system.translate([requests[index] for index in batch], resolved)
             found.update((index, self._ended(own[0].ids)) for index, own in zip(batch, best, strict=True))
         rows = [torch.tensor(found[index]) for index in range(len(requests))]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
+import torch
+
 from maskpredict.decoding.drafts import SPLITS
 from maskpredict.decoding.hypothesis import Gap, Request
 from maskpredict.errors import UserError
@@ -16,6 +18,19 @@ from maskpredict.model.batch import padded_width
 from maskpredict.systems.base import Sharing
 
 BatchType = Literal["tokens", "examples"]
+
+CPU_BATCH_TOKENS, MOST_BATCH_TOKENS = 2_048, 262_144
+"""Default batch sizes, beyond which more hardly pays."""
+BYTES_PER_TOKEN = 100_000
+"""What a batch needs of a GPU's memory: a search with five beams is what needs most."""
+
+
+def batch_tokens(device: torch.device) -> int:
+    """The default batch size in tokens; on a GPU, one that takes up to a quarter of its memory."""
+    if device.type != "cuda":
+        return CPU_BATCH_TOKENS
+    memory = torch.cuda.get_device_properties(device).total_memory
+    return min(MOST_BATCH_TOKENS, memory // 4 // BYTES_PER_TOKEN)
 
 
 def batches(

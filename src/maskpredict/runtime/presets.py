@@ -30,5 +30,5 @@ def preset_settings(name: str, settings_type: type = MaskPredictSettings) -> dic
     if name not in PRESETS:
         raise UserError(f"speed is {name!r}; choose one of {', '.join(PRESETS)}.")
     if settings_type is not MaskPredictSettings:
-        raise UserError("speed is for models that translate in passes; for an autoregressive one choose beam_size.")
+        raise UserError("speed is for mask-predict; for another kind of model choose iterations or beam_size.")
     return dict(PRESETS[name])

@@ -20,7 +20,7 @@ from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.errors import UserError
 from maskpredict.model.batch import ROWS
 from maskpredict.model.folder import ModelFolder
-from maskpredict.runtime.batching import BatchType, batches
+from maskpredict.runtime.batching import BatchType, batch_tokens, batches
 from maskpredict.runtime.compute_type import find_compute_type
 from maskpredict.runtime.find_model import find_device, find_model
 from maskpredict.runtime.halving import in_halves_if_needed
@@ -29,10 +29,8 @@ from maskpredict.runtime.settings import resolve_settings
 from maskpredict.runtime.translation import Translation, joined
 from maskpredict.systems import build_system
 
-__all__ = ["BATCH_TOKENS", "Translation", "Translator"]
+__all__ = ["Translation", "Translator"]
 
-BATCH_TOKENS = {"cpu": 2_048, "cuda": 16_384}
-"""Default batch sizes in tokens, beyond which more hardly pays."""
 MOST_THREADS = 4
 """CPU threads unless more are asked for: the matrices of a few sentences are too small for many."""
 MOST_SETTINGS = 256
@@ -206,7 +204,7 @@ class Translator:
     def _batches(
         self, requests: list[Request], settings: Any, max_batch_size: int | None, batch_type: BatchType
     ) -> Iterator[list[int]]:
-        tokens = BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
+        tokens = batch_tokens(self.device)
         default = tokens if batch_type == "tokens" else tokens // 64
         size = default if max_batch_size is None else max_batch_size
         system = self.system

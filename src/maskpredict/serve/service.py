@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
+from maskpredict.runtime.batching import batch_tokens
 from maskpredict.runtime.lines import Line
 from maskpredict.runtime.translation import Translation
-from maskpredict.runtime.translator import BATCH_TOKENS
 from maskpredict.serve.batcher import Batcher
 from maskpredict.serve.config import ServiceConfig
 from maskpredict.serve.languages import Languages
@@ -31,9 +31,8 @@ class TranslationService:
         models = load_models(config)
         self.languages = Languages(models)
         self.metrics = Metrics()
-        device = models[0].translator.device.type
-        batch_tokens = config.batch_tokens or BATCH_TOKENS.get(device, BATCH_TOKENS["cpu"])
-        self._queue = SentenceQueue(config.max_queue, batch_tokens, config.batch_milliseconds / 1_000)
+        tokens = config.batch_tokens or batch_tokens(models[0].translator.device)
+        self._queue = SentenceQueue(config.max_queue, tokens, config.batch_milliseconds / 1_000)
         threads = config.threads or max(1, torch.get_num_threads() // config.workers)
         self._batcher = Batcher(self._queue, self.metrics, threads)
 

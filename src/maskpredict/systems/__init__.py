@@ -13,10 +13,11 @@ from maskpredict.systems.autoregressive import Autoregressive
 from maskpredict.systems.base import Loss, System, Vocabulary
 from maskpredict.systems.cmlm import CMLM
 from maskpredict.systems.fairseq_cmlm import FairseqCMLM, FairseqRelativeCMLM
+from maskpredict.systems.refinement import Refinement
 from maskpredict.tokenizer import Tokenizers
 
 SYSTEMS: dict[str, type[System]] = {
-    system.name: system for system in (CMLM, Autoregressive, FairseqCMLM, FairseqRelativeCMLM)
+    system.name: system for system in (CMLM, Autoregressive, Refinement, FairseqCMLM, FairseqRelativeCMLM)
 }
 """Systems by the name that configs and model folders use."""
 
@@ -50,6 +51,7 @@ __all__ = [
     "FairseqCMLM",
     "FairseqRelativeCMLM",
     "Loss",
+    "Refinement",
     "System",
     "Vocabulary",
     "build_system",

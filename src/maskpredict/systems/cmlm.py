@@ -16,7 +16,7 @@ from torch import Tensor
 
 from maskpredict.decoding.candidates import Finished, candidate_lengths, likely_lengths, ranked
 from maskpredict.decoding.drafts import pinned_draft, place_phrases, shortest_with, template_drafts
-from maskpredict.decoding.finish import Finisher
+from maskpredict.decoding.finish import ENOUGH_FOR_A_GPU, Finisher
 from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.decoding.passes import Encoded
 from maskpredict.decoding.settings import MaskPredictSettings
@@ -54,9 +54,13 @@ class CMLM(System):
         hidden = self.transformer.decode(inputs, layout, memory, source, causal=False)
         index_M, counted_M = masked_places(masked, layout)
         smooth, plain = self.word_loss(hidden.flatten(0, -2)[index_M], target.flatten()[index_M], counted_M)
-        own_length_B = length_log_probs_BL.gather(1, layout.lengths_B[:, None])[:, 0]
-        length = -torch.where(layout.valid_rows, own_length_B, 0.0).sum()
+        length = self.length_loss(length_log_probs_BL, layout)
         return Loss(smooth + length, counted_M.sum(), {"word": plain, "length": length})
+
+    def length_loss(self, length_log_probs_BL: Tensor, target: Layout) -> Tensor:
+        """Negative log-likelihood of the targets' lengths, summed."""
+        own_length_B = length_log_probs_BL.gather(1, target.lengths_B[:, None])[:, 0]
+        return -torch.where(target.valid_rows, own_length_B, 0.0).sum()
 
     def encode_tokens(self, source: Tokens) -> tuple[Tensor, Tensor, Layout]:
         """Encoder output and length log-probabilities; LENGTH itself is removed from what the decoder sees."""
@@ -119,7 +123,8 @@ class CMLM(System):
         return [ranked([row], settings)[0] for row in rows]
 
     def _finisher(self, requests: Sequence[Request], settings: MaskPredictSettings) -> Finisher:
-        return Finisher(self.transformer, self.encode(requests), self.special, settings)
+        at_least = ENOUGH_FOR_A_GPU if self.sharing == "alike" else 0
+        return Finisher(self.transformer, self.encode(requests), self.special, settings, at_least)
 
     def _drafts(self, finisher: Finisher, sentence: int, request: Request, lengths: list[int]) -> list[list[int]]:
         """What to start from: one draft for each length candidate, with whatever the request imposes."""
