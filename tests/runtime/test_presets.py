@@ -44,5 +44,5 @@ def test_an_unknown_preset_is_refused_with_those_there_are(cmlm: Translator) -> 
 
 
 def test_an_autoregressive_model_has_no_presets(autoregressive_folder: Path) -> None:
-    with pytest.raises(UserError, match="choose beam_size"):
+    with pytest.raises(UserError, match="choose iterations or beam_size"):
         Translator(autoregressive_folder, device="cpu").translate(["luri."], speed="fast")

@@ -69,6 +69,14 @@ class Padded:
         """The rows at `index`."""
         return Padded(self.lengths_B[index], self.valid_BT[index])
 
+    def stretched(self, times: int) -> Padded:
+        """The layout of the same sentences with every position `times` times."""
+        return Padded.of(self.lengths_B * times, self.valid_BT.shape[1] * times)
+
+    def spread(self, x: Tensor) -> Tensor:
+        """x [B, T, ...] row by row, which it is already."""
+        return x
+
 
 @dataclass(frozen=True)
 class Packed:
@@ -114,6 +122,15 @@ class Packed:
         starts = self.starts - torch.arange(rows + 1, device=x.device, dtype=torch.int32)
         rest = Packed.of(starts, self.valid_rows.sum(), x.shape[0] - rows, self.max_length)
         return x.index_select(0, torch.arange(x.shape[0] - rows, device=x.device) + rest.rows + 1), rest
+
+    def stretched(self, times: int) -> Packed:
+        """The layout of the same sentences with every position `times` times."""
+        return Packed.of(self.starts * times, self.valid_rows.sum(), len(self.rows) * times, self.max_length * times)
+
+    def spread(self, x: Tensor) -> Tensor:
+        """x [N, ...] as rows [B, T, ...]; what lies beyond a row's length is anything."""
+        place = torch.arange(self.max_length, device=x.device)
+        return x[(self.starts[:-1, None] + place).clamp(max=max(x.shape[0] - 1, 0))]
 
 
 Layout = Padded | Packed
@@ -163,18 +180,9 @@ def _attend_packed(q: Tensor, k: Tensor, v: Tensor, queries: Packed, keys: Packe
 
         return attend_on_gpu(q, k, v, queries.starts, keys.starts, queries.max_length, keys.max_length, causal)
     # No packed kernel here: spread the tokens over rows, attend, and gather them again.
-    k_rows, valid_BS = _spread(k, keys)
-    v_rows, _ = _spread(v, keys)
-    q_rows, _ = _spread(q, queries)
-    mask = valid_BS[:, None, None, :]
+    k_rows, v_rows, q_rows = keys.spread(k), keys.spread(v), queries.spread(q)
+    mask = (torch.arange(keys.max_length, device=k.device) < keys.lengths_B[:, None])[:, None, None, :]
     if causal:
         mask = mask & torch.ones(mask.shape[-1], mask.shape[-1], dtype=torch.bool, device=q.device).tril()
     out = _attend_rows(q_rows, k_rows, v_rows, mask, causal=False)
     return out[queries.rows, queries.positions].nan_to_num()  # a row of filling may have no key at all
-
-
-def _spread(x: Tensor, layout: Packed) -> tuple[Tensor, Tensor]:
-    """Packed [N, H, K] to rows [B, T, H, K], and where they hold a token."""
-    place = torch.arange(layout.max_length, device=x.device)
-    index = (layout.starts[:-1, None] + place).clamp(max=max(x.shape[0] - 1, 0))
-    return x[index], place < layout.lengths_B[:, None]

@@ -216,7 +216,10 @@ class Transformer(nn.Module):
 
     def decode(self, ids: Tensor, layout: Layout, memory: list[Memory], source: Layout, *, causal: bool) -> Tensor:
         """Target ids [...] -> [..., D]; project with `output`."""
-        x = self.target(ids, layout.positions)
+        return self.decode_states(self.target(ids, layout.positions), layout, memory, source, causal=causal)
+
+    def decode_states(self, x: Tensor, layout: Layout, memory: list[Memory], source: Layout, *, causal: bool) -> Tensor:
+        """As `decode`, from vectors [..., D] in place of ids."""
         for layer, layer_memory in zip(self.decoder, memory, strict=True):
             x = layer(x, layout, layer_memory, source, causal=causal)
         return self.decoder_norm(x)

@@ -12,12 +12,13 @@ from maskpredict.model.unfilled import unfilled
 from maskpredict.systems.autoregressive import Autoregressive
 from maskpredict.systems.base import Loss, System, Vocabulary
 from maskpredict.systems.cmlm import CMLM
+from maskpredict.systems.ctc import CTC
 from maskpredict.systems.fairseq_cmlm import FairseqCMLM, FairseqRelativeCMLM
 from maskpredict.systems.refinement import Refinement
 from maskpredict.tokenizer import Tokenizers
 
 SYSTEMS: dict[str, type[System]] = {
-    system.name: system for system in (CMLM, Autoregressive, Refinement, FairseqCMLM, FairseqRelativeCMLM)
+    system.name: system for system in (CMLM, Autoregressive, Refinement, CTC, FairseqCMLM, FairseqRelativeCMLM)
 }
 """Systems by the name that configs and model folders use."""
 
@@ -46,6 +47,7 @@ def vocabulary_of(tokenizers: Tokenizers) -> Vocabulary:
 
 __all__ = [
     "CMLM",
+    "CTC",
     "SYSTEMS",
     "Autoregressive",
     "FairseqCMLM",

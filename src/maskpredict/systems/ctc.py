@@ -1,0 +1,145 @@
+"""A transformer trained with connectionist temporal classification (Libovický & Helcl, 2018): one pass, any length.
+
+The encoder's output is made three times as long, and the decoder says a word or nothing at each of these positions.
+What they say, less repetitions and blanks, is the translation, so its length need not be known. Training takes the
+target's words at whichever positions suit: the probability of a target is that of all its alignments together.
+
+A system that the paper compares with. The decoder takes the lengthened output as it is, without positions of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from maskpredict.decoding.best_tokens import best_tokens
+from maskpredict.decoding.hypothesis import Hypothesis, Request
+from maskpredict.errors import UserError
+from maskpredict.model.batch import Batch, Tokens, pad
+from maskpredict.model.config import ModelConfig
+from maskpredict.model.layout import Layout, Padded
+from maskpredict.model.transformer import initialise, suppress
+from maskpredict.systems.alignments import Problem, best_alignment, surprise_of
+from maskpredict.systems.base import Loss, System, Vocabulary
+
+TIMES = 3
+"""How much longer than its source a target may be; with fewer positions than words there is no alignment."""
+
+
+@dataclass(frozen=True)
+class CTCSettings:
+    """How a CTC model translates: in one way."""
+
+    num_hypotheses: int = 1
+    """There is only one translation."""
+    suppress_tokens: tuple[int, ...] = ()
+    """Ids that are never produced."""
+
+    def __post_init__(self) -> None:
+        if self.num_hypotheses != 1:
+            raise UserError(f"num_hypotheses is {self.num_hypotheses}; a CTC model has one translation of a sentence.")
+
+
+class CTC(System):
+    """P(target | source) as a sum over alignments, whose positions are predicted independently of each other."""
+
+    name: ClassVar[str] = "ctc"
+    settings_type: ClassVar[type] = CTCSettings
+    loss_parts: ClassVar[tuple[str, ...]] = ("word",)
+
+    def __init__(self, config: ModelConfig, vocabulary: Vocabulary, label_smoothing: float = 0.1) -> None:
+        super().__init__(config, vocabulary, label_smoothing)
+        self.split = nn.Linear(config.width, TIMES * config.width)
+        initialise(self.split)
+
+    @property
+    def blank(self) -> int:
+        """The id that stands for nothing: MASK, which no target has."""
+        return self.special.mask
+
+    def loss(self, batch: Batch) -> Loss:
+        """-log of the targets' probabilities, without label smoothing; targets that are too long do not count."""
+        target = batch.target
+        hidden, layout = self._hidden(batch.source)
+        logits_NV = self.transformer.output(hidden.flatten(0, -2)).float()
+        problem = self._problem(logits_NV.logsumexp(-1), logits_NV, layout, target)
+        surprise_B = surprise_of(problem, layout.rows.flatten(), layout.positions.flatten())
+        counts_B = target.layout.valid_rows & surprise_B.isfinite()
+        total = torch.where(counts_B, surprise_B, 0.0).sum()
+        return Loss(total, (target.layout.lengths_B * counts_B).sum(), {"word": total.detach()})
+
+    def _hidden(self, source: Tokens) -> tuple[Tensor, Layout]:
+        """The decoder's output, and how it lies."""
+        layout = source.layout.stretched(TIMES)
+        encoded = self.transformer.encode(source.ids, source.layout)
+        states = self.split(encoded).unflatten(-1, (TIMES, -1)).flatten(-3, -2)
+        memory = self.transformer.memory(encoded)
+        return self.transformer.decode_states(states, layout, memory, source.layout, causal=False), layout
+
+    def _problem(self, norm_N: Tensor, logits_NV: Tensor, layout: Layout, target: Tokens) -> Problem:
+        """The target's words to be spread over the positions."""
+        words_BL = target.layout.spread(target.ids)
+        blanks_B1 = torch.full_like(words_BL[:, :1], self.blank)
+        wanted_NC = torch.cat([blanks_B1, words_BL], 1)[layout.rows.flatten()]
+        scores_NC = logits_NV.gather(1, wanted_NC).float() - norm_N[:, None]
+        places = torch.arange(len(logits_NV), device=logits_NV.device).view(layout.rows.shape)
+        return Problem(scores_NC, layout.spread(places), layout.lengths_B, words_BL, target.layout.lengths_B)
+
+    @torch.inference_mode()
+    def translate(self, requests: Sequence[Request], settings: CTCSettings) -> list[list[Hypothesis]]:
+        """The likeliest word or blank at each position, less repetitions and blanks."""
+        logits_NV, layout = self._logits(requests, settings)
+        best = best_tokens(logits_NV, 1)
+        ids_BT, log_probs_BT = best.tokens_RC.view(layout.rows.shape), best.log_probs_RC.view(layout.rows.shape)
+        return [
+            [_hypothesis(ids[:length], log_probs[:length], self.blank)]
+            for ids, log_probs, length in zip(
+                ids_BT.tolist(), log_probs_BT.tolist(), layout.lengths_B.tolist(), strict=True
+            )
+        ]
+
+    @torch.inference_mode()
+    def score(
+        self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: CTCSettings
+    ) -> list[Hypothesis]:
+        """The targets with their likeliest alignments: what `translate` finds is the likeliest of its own."""
+        logits_NV, layout = self._logits(requests, settings)
+        norm_N = best_tokens(logits_NV, 1).norm_R
+        problem = self._problem(norm_N, logits_NV, layout, pad(targets, self.special.pad, self.device))
+        found = []
+        for row, alignment in enumerate(best_alignment(problem)):
+            if alignment is None:
+                raise UserError(f"a target of {len(targets[row])} subwords is too long for its source; shorten it.")
+            scores_TC = problem.scores_NC[problem.places_BT[row, : len(alignment)]].tolist()
+            log_probs = [scores[word + 1] for scores, word in zip(scores_TC, alignment, strict=True)]
+            ids = [self.blank if word < 0 else targets[row][word] for word in alignment]
+            found.append(_hypothesis(ids, log_probs, self.blank))
+        return found
+
+    def _logits(self, requests: Sequence[Request], settings: CTCSettings) -> tuple[Tensor, Padded]:
+        if any(request.pins or request.template or request.length for request in requests):
+            raise UserError("a CTC model cannot pin words, fill gaps or keep to a length; use a CMLM.")
+        source = pad([request.source for request in requests], self.special.pad, self.device)
+        hidden, layout = self._hidden(source)
+        assert isinstance(layout, Padded)
+        impossible = [token for token in settings.suppress_tokens if token != self.blank]
+        return suppress(self.transformer.output(hidden.flatten(0, 1)), impossible), layout
+
+
+def _hypothesis(ids: list[int], log_probs: list[float], blank: int) -> Hypothesis:
+    """What the positions say. A word counts as likely as where it is likeliest, the whole as its positions on average."""
+    words: list[int] = []
+    own: list[float] = []
+    for place, (token, log_prob) in enumerate(zip(ids, log_probs, strict=True)):
+        if token == blank:
+            continue
+        if place and token == ids[place - 1]:
+            own[-1] = max(own[-1], log_prob)
+        else:
+            words.append(token)
+            own.append(log_prob)
+    return Hypothesis(words, own, sum(log_probs) / len(log_probs), passes=1)

@@ -1,0 +1,128 @@
+"""A transformer with CTC: its loss, and how it translates and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from maskpredict.decoding.hypothesis import Pin, Request
+from maskpredict.errors import UserError
+from maskpredict.model.batch import Batch, Tokens, pad
+from maskpredict.model.layout import Packed
+from maskpredict.systems import CTC, System
+from maskpredict.systems.ctc import CTCSettings
+
+CPU = torch.device("cpu")
+BLANK = 4
+SUPPRESSED = (0, 1, BLANK)
+SOURCES = [[5, 6, 7, 2], [8, 9, 10, 11, 12, 2], [13, 2], [2]]
+TARGETS = [[6, 7, 2], [8, 9, 9, 11, 5, 19, 18, 2], [2], [5, 6, 7, 2]]
+"""The last has four words and its source three positions in all."""
+
+
+@pytest.fixture
+def model(make_system: Callable[..., System]) -> CTC:
+    system = make_system("ctc")
+    assert isinstance(system, CTC)
+    return system
+
+
+def logits_of_one(model: CTC, source: list[int] | tuple[int, ...]) -> Tensor:
+    """Of every token at every position, three for each of the source."""
+    tokens = pad([source], 0, CPU)
+    encoded = model.transformer.encode(tokens.ids, tokens.layout)
+    states = torch.stack([piece for state in encoded[0] for piece in model.split(state).chunk(3)])[None]
+    memory = model.transformer.memory(encoded)
+    layout = tokens.layout.stretched(3)
+    hidden = model.transformer.decode_states(states, layout, memory, tokens.layout, causal=False)
+    return model.transformer.output(hidden[0, : 3 * len(source)])
+
+
+def test_the_loss_is_that_of_ctc_and_leaves_out_what_does_not_fit(model: CTC) -> None:
+    loss = model.loss(Batch(pad(SOURCES, 0, CPU), pad(TARGETS, 0, CPU)))
+    expected = torch.zeros(())
+    for source, target in zip(SOURCES[:3], TARGETS[:3], strict=True):
+        log_probs_TV = logits_of_one(model, source).log_softmax(-1)
+        sizes = torch.tensor(len(log_probs_TV)), torch.tensor(len(target))
+        expected = expected + F.ctc_loss(log_probs_TV, torch.tensor(target), *sizes, blank=BLANK, reduction="sum")
+    torch.testing.assert_close(loss.total, expected)
+    torch.testing.assert_close(loss.parts["word"], expected)
+    assert int(loss.count) == 3 + 8 + 1
+
+
+def test_a_packed_batch_has_the_loss_and_gradients_of_a_padded_one(model: CTC) -> None:
+    results = []
+    for batch in (
+        Batch(pad(SOURCES, 0, CPU), pad(TARGETS, 0, CPU)),
+        Batch(pack([*SOURCES, [0] * 3, []]), pack([*TARGETS, [0] * 5, []])),
+    ):
+        model.zero_grad()
+        loss = model.loss(batch)
+        loss.total.backward()
+        results.append((loss, {name: p.grad for name, p in model.named_parameters() if p.grad is not None}))
+    (padded_loss, padded), (packed_loss, packed) = results
+    torch.testing.assert_close(padded_loss.total, packed_loss.total, rtol=1e-5, atol=1e-5)
+    assert int(padded_loss.count) == int(packed_loss.count)
+    assert "split.weight" in padded
+    for name, gradient in padded.items():
+        torch.testing.assert_close(gradient, packed[name], rtol=1e-3, atol=1e-4, msg=name)
+
+
+def pack(rows: list[list[int]]) -> Tokens:
+    """Rows end to end, the last two of them filling."""
+    starts = torch.tensor([0, *map(len, rows)]).cumsum(0).int()
+    ids = torch.tensor([token for row in rows for token in row])
+    return Tokens(ids, Packed.of(starts, torch.tensor(len(rows) - 2), len(ids), 12))
+
+
+def test_the_loss_can_be_compiled_in_one_piece(model: CTC) -> None:
+    batch = Batch(pack([*SOURCES, [0] * 3, []]), pack([*TARGETS, [0] * 5, []]))
+    compiled = torch.compile(lambda: model.loss(batch).total, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(), model.loss(batch).total)
+
+
+@torch.inference_mode()
+def test_a_translation_is_what_the_positions_say_less_repetitions_and_blanks(
+    model: CTC, sources: list[tuple[int, ...]]
+) -> None:
+    settings = CTCSettings(suppress_tokens=SUPPRESSED)
+    found = model.translate([Request(source) for source in sources], settings)
+    for source, (best,) in zip(sources, found, strict=True):
+        logits_TV = logits_of_one(model, source)
+        logits_TV[:, [0, 1]] = -torch.inf  # the blank may be said
+        top = logits_TV.log_softmax(-1).max(-1)
+        tokens = top.indices.tolist()
+        kept = [place for place, token in enumerate(tokens) if place == 0 or token != tokens[place - 1]]
+        assert best.ids == [tokens[place] for place in kept if tokens[place] != BLANK]
+        assert best.score == pytest.approx(float(top.values.mean()), abs=1e-5)
+        assert len(best.log_probs) == len(best.ids)
+        assert best.passes == 1
+    assert any(BLANK not in best.ids and len(best.ids) > 1 for (best,) in found)
+
+
+@torch.inference_mode()
+def test_scoring_a_translation_gives_the_score_it_had(model: CTC, sources: list[tuple[int, ...]]) -> None:
+    settings, requests = CTCSettings(suppress_tokens=SUPPRESSED), [Request(source) for source in sources]
+    for (best,), again in zip(
+        found := model.translate(requests, settings),
+        model.score(requests, [own[0].ids for own in found], settings),
+        strict=True,
+    ):
+        assert again.ids == best.ids
+        assert again.score == pytest.approx(best.score, abs=1e-5)
+        assert again.log_probs == pytest.approx(best.log_probs, abs=1e-5)
+
+
+def test_what_it_cannot_do_is_refused(model: CTC) -> None:
+    source = (5, 6, 2)
+    for request in (Request(source, length=4), Request(source, pins=(Pin((5,)),)), Request(source, template=((5,),))):
+        with pytest.raises(UserError, match="cannot pin words, fill gaps or keep to a length"):
+            model.translate([request], CTCSettings())
+    with pytest.raises(UserError, match="one translation of a sentence"):
+        CTCSettings(num_hypotheses=2)
+    with pytest.raises(UserError, match="4 subwords is too long for its source"):
+        model.score([Request((2,))], [[5, 6, 7, 2]], CTCSettings())
