@@ -131,7 +131,7 @@ class CTC(System):
 
 
 def _hypothesis(ids: list[int], log_probs: list[float], blank: int) -> Hypothesis:
-    """What the positions say. A word counts as likely as where it is likeliest, the whole as its positions on average."""
+    """What the positions say. A word counts as where it is likeliest, the whole as its positions on average."""
     words: list[int] = []
     own: list[float] = []
     for place, (token, log_prob) in enumerate(zip(ids, log_probs, strict=True)):
