@@ -94,6 +94,6 @@ def test_int8_is_smaller_and_mostly_finds_the_same(
 
 
 def test_a_cmlm_is_refused_and_nothing_is_left_behind(cmlm_folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="export it to onnx instead"):
+    with pytest.raises(UserError, match="onnx takes a cmlm, too"):
         export_ctranslate2(cmlm_folder, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []

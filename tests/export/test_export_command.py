@@ -47,7 +47,7 @@ def test_an_earlier_export_is_replaced_only_when_asked(cmlm_folder: Path, tmp_pa
     [
         ("onnx", ["--precision", "float16"], "ONNX exports have no float16; choose one of float32, int8."),
         ("transformers", ["--precision", "int8"], "transformers exports have no int8"),
-        ("ctranslate2", [], "export it to onnx instead"),
+        ("ctranslate2", [], "onnx takes a cmlm, too"),
     ],
 )
 def test_what_a_format_does_not_have_is_said_in_a_sentence(

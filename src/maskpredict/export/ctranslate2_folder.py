@@ -35,7 +35,7 @@ def export_ctranslate2(
     with leaving(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
         if contents.system != Autoregressive.name:
             raise UserError(
-                f"CTranslate2 runs autoregressive models and this is a {contents.system}; export it to onnx instead."
+                f"CTranslate2 runs autoregressive models and this is a {contents.system}; onnx takes a cmlm, too."
             )
         specification = _specification(contents)
         specification.validate()
