@@ -159,6 +159,8 @@ def test_a_plan_of_a_shipped_recipe_has_every_model_and_its_text() -> None:
         ("final", "enlarged"),
         ("small", "distilled"),
         ("raw", "raw"),
+        ("refinement", "distilled"),
+        ("ctc", "distilled"),
         ("ar_distilled", "distilled"),
         ("rival", "raw"),
     ]
