@@ -14,8 +14,6 @@ from maskpredict.cli.streams import input_pairs, output, watched
 if TYPE_CHECKING:
     from maskpredict.runtime.translation import Translation
 
-_WINDOW = 256
-
 
 def fill(
     model: options.Model,
@@ -47,7 +45,6 @@ def fill(
     filled = translator.translate_lines(
         (Line(source, template=template) for source, template in input_pairs(files or ())),
         max_batch_size=batch_tokens,
-        window=_WINDOW,
         **settings,
     )
     with output(output_file) as out:

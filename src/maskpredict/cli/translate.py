@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from maskpredict.runtime.lines import Line, PinLike
     from maskpredict.runtime.translation import Translation
 
-_WINDOW = 2_048
 _PLACED = re.compile(r"(.+)@(\d+)")
 
 
@@ -82,7 +81,7 @@ def translate(
         pretokenized=pretokenized,
         collapse_repeats=collapse_repeats,
         max_batch_size=batch_tokens,
-        window=1 if typed or play else _WINDOW,
+        window=1 if typed or play else None,
         **settings,
     )
     with output(output_file, at_once=typed) as out:

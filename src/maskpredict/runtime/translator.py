@@ -35,8 +35,8 @@ MOST_THREADS = 4
 """CPU threads unless more are asked for: the matrices of a few sentences are too small for many."""
 MOST_SETTINGS = 256
 """Combinations of settings that a translator remembers."""
-WINDOW = 4_096
-"""Lines that `translate_stream` looks at together, to put those of similar length into one batch."""
+WINDOWS = {"cpu": 256, "cuda": 8_192}
+"""Lines that a stream looks at together, to put those of similar length into one batch: as many as take seconds."""
 
 
 class Translator:
@@ -107,7 +107,9 @@ class Translator:
             )
         )
 
-    def translate_stream(self, texts: Iterable[str], *, window: int = WINDOW, **options: Any) -> Iterator[Translation]:
+    def translate_stream(
+        self, texts: Iterable[str], *, window: int | None = None, **options: Any
+    ) -> Iterator[Translation]:
         """Translate texts as they come, in order, holding `window` of them in memory; `options` as in `translate`."""
         return self.translate_lines((Line(text) for text in texts), window=window, **options)
 
@@ -124,7 +126,7 @@ class Translator:
         collapse_repeats: bool = False,
         max_batch_size: int | None = None,
         batch_type: BatchType = "tokens",
-        window: int = WINDOW,
+        window: int | None = None,
         **settings: Any,
     ) -> Iterator[Translation]:
         """What `translate`, `translate_stream` and `fill` do: lines, each with what is imposed on it."""
@@ -132,7 +134,7 @@ class Translator:
         codec = self._codec(pretokenized)
         n_best = resolved.num_hypotheses > 1
         remaining, first = iter(lines), 1
-        while block := list(islice(remaining, window)):
+        while block := list(islice(remaining, window or self._window)):
             per_line = [codec.requests(line, number) for number, line in enumerate(block, first)]
             requests = [request for own in per_line for request in own]
             found = iter(self._run(requests, resolved, max_batch_size, batch_type))
@@ -156,7 +158,7 @@ class Translator:
         pretokenized: bool = False,
         max_batch_size: int | None = None,
         batch_type: BatchType = "tokens",
-        window: int = WINDOW,
+        window: int | None = None,
         **settings: Any,
     ) -> Iterator[Translation]:
         """Score (source, target) pairs as they come.
@@ -166,7 +168,7 @@ class Translator:
         resolved = self._settings(settings)
         codec = self._codec(pretokenized)
         remaining, first = iter(pairs), 1
-        while block := list(islice(remaining, window)):
+        while block := list(islice(remaining, window or self._window)):
             ready = [codec.scored(*pair, number) for number, pair in enumerate(block, first)]
             requests, targets = [request for request, _ in ready], [target for _, target in ready]
             found: dict[int, Hypothesis] = {}
@@ -209,6 +211,10 @@ class Translator:
         size = default if max_batch_size is None else max_batch_size
         system = self.system
         return batches(requests, settings, size, batch_type, slot=system.reserves_slot, sharing=system.sharing)
+
+    @property
+    def _window(self) -> int:
+        return WINDOWS["cuda" if self.device.type == "cuda" else "cpu"]
 
     def _codec(self, pretokenized: bool) -> LineCodec:
         positions = self.system.config.max_positions
