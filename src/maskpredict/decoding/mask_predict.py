@@ -69,12 +69,11 @@ def mask_predict(
 ) -> Decoded:
     """Fill in the `free_BT` positions of `draft_BT` in `passes_B` passes.
 
-    With `hide`, the model sees masks where it predicts; without, after the first pass, the words that stand there.
-    A row ends before its last pass when `stop_when_stable` is set and a pass changed none of its tokens, or when
-    `threshold` is set and it is at least that sure of every token. With `first_pass`, what a call with `passes_B` of 1
-    found, it goes on from there. `rounds` is the highest of `passes_B` where that is known: then so many are made even
-    if the last of them have nothing to do, since looking at a value would wait for a GPU. `watch(masked_BT, decoded)`
-    is called after each pass.
+    Without `hide`, the model sees the last words where it predicts, not masks. A row ends before its last pass when
+    `stop_when_stable` is set and a pass changed none of its tokens, or when `threshold` is set and it is at least that
+    sure of every token. With `first_pass`, what a call with `passes_B` of 1 found, it goes on from there. `rounds` is
+    the highest of `passes_B` where that is known: then so many are made even if the last of them have nothing to do,
+    since looking at a value would wait for a GPU. `watch(masked_BT, decoded)` is called after each pass.
     """
     choose = strategy or least_confident
     may_exit = rounds is None and (stop_when_stable or threshold is not None)
