@@ -14,11 +14,13 @@ from maskpredict.systems.base import Loss, System, Vocabulary
 from maskpredict.systems.cmlm import CMLM
 from maskpredict.systems.ctc import CTC
 from maskpredict.systems.fairseq_cmlm import FairseqCMLM, FairseqRelativeCMLM
+from maskpredict.systems.fertility import Fertility
 from maskpredict.systems.refinement import Refinement
 from maskpredict.tokenizer import Tokenizers
 
 SYSTEMS: dict[str, type[System]] = {
-    system.name: system for system in (CMLM, Autoregressive, Refinement, CTC, FairseqCMLM, FairseqRelativeCMLM)
+    system.name: system
+    for system in (CMLM, Autoregressive, Fertility, CTC, Refinement, FairseqCMLM, FairseqRelativeCMLM)
 }
 """Systems by the name that configs and model folders use."""
 
@@ -52,6 +54,7 @@ __all__ = [
     "Autoregressive",
     "FairseqCMLM",
     "FairseqRelativeCMLM",
+    "Fertility",
     "Loss",
     "Refinement",
     "System",

@@ -1,0 +1,158 @@
+"""The transformer with fertilities: its loss, what the decoder sees, and how it translates and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from maskpredict.decoding.hypothesis import Pin, Request
+from maskpredict.errors import UserError
+from maskpredict.model.batch import Batch, Tokens, pad
+from maskpredict.model.layout import Packed
+from maskpredict.systems import Fertility, System
+from maskpredict.systems.fertility import FertilitySettings, copies
+from maskpredict.systems.word_aligner import fertilities, surprise
+
+CPU = torch.device("cpu")
+SUPPRESSED = (0, 1, 4)
+SETTINGS = FertilitySettings(suppress_tokens=SUPPRESSED)
+SOURCES = [[5, 6, 7, 2], [8, 9, 10, 11, 12, 2], [13, 2]]
+TARGETS = [[6, 7, 2], [8, 9, 9, 11, 5, 19, 18, 2], [2]]
+
+
+@pytest.fixture
+def model(make_system: Callable[..., System]) -> Fertility:
+    system = make_system("fertility")
+    assert isinstance(system, Fertility)
+    return system
+
+
+def copied(source: Sequence[int], counts: Sequence[int]) -> list[int]:
+    return [token for token, count in zip(source, counts, strict=False) for _ in range(count)]
+
+
+def logits_of_one(model: Fertility, source: Sequence[int], inputs: list[int]) -> Tensor:
+    """Of every token at every position of a target, where the decoder sees these copies."""
+    tokens, target = pad([source], 0, CPU), pad([inputs], 0, CPU)
+    memory = model.transformer.memory(model.transformer.encode(tokens.ids, tokens.layout))
+    states = model.transformer.source(target.ids, target.layout.positions)
+    hidden = model.transformer.decode_states(states, target.layout, memory, tokens.layout, causal=False)
+    return model.transformer.output(hidden[0, : len(inputs)])
+
+
+def predicted(model: Fertility, source: Sequence[int]) -> Tensor:
+    tokens = pad([source], 0, CPU)
+    return model.fertility(model.transformer.encode(tokens.ids, tokens.layout))[0, : len(source)]
+
+
+def test_the_loss_is_that_of_words_fertilities_and_aligner(model: Fertility) -> None:
+    batch = Batch(pad(SOURCES, 0, CPU), pad(TARGETS, 0, CPU))
+    loss = model.loss(batch)
+    aligned_BSL = model.aligner(batch)
+    counts_BS = fertilities(aligned_BSL, batch).tolist()
+    words = smoothed = fertility = torch.zeros(())
+    for source, target, counts in zip(SOURCES, TARGETS, counts_BS, strict=True):
+        log_probs_TV = logits_of_one(model, source, copied(source, counts)).log_softmax(-1)
+        words = words + F.nll_loss(log_probs_TV, torch.tensor(target), reduction="sum")
+        smoothed = smoothed - 0.1 * log_probs_TV.mean(-1).sum()
+        scores_SC = predicted(model, source)
+        fertility = fertility + F.cross_entropy(scores_SC, torch.tensor(counts[: len(source)]), reduction="sum")
+    torch.testing.assert_close(loss.parts["word"], words)
+    torch.testing.assert_close(loss.parts["fertility"], fertility)
+    torch.testing.assert_close(loss.parts["alignment"], surprise(aligned_BSL, batch))
+    torch.testing.assert_close(loss.total, 0.9 * words + smoothed + fertility + loss.parts["alignment"])
+    assert int(loss.count) == sum(map(len, TARGETS))
+
+
+def test_a_packed_batch_has_the_loss_and_gradients_of_a_padded_one(model: Fertility) -> None:
+    results = []
+    for batch in (Batch(pad(SOURCES, 0, CPU), pad(TARGETS, 0, CPU)), packed_batch()):
+        model.zero_grad()
+        loss = model.loss(batch)
+        loss.total.backward()
+        results.append((loss, {name: p.grad for name, p in model.named_parameters() if p.grad is not None}))
+    (padded_loss, padded), (packed_loss, packed) = results
+    torch.testing.assert_close(padded_loss.total, packed_loss.total, rtol=1e-5, atol=1e-4)
+    assert int(padded_loss.count) == int(packed_loss.count)
+    for name, gradient in padded.items():
+        torch.testing.assert_close(gradient, packed[name], rtol=1e-3, atol=1e-4, msg=name)
+
+
+def packed_batch() -> Batch:
+    """The pairs end to end, and two rows of filling, one of them empty."""
+
+    def pack(rows: list[list[int]]) -> Tokens:
+        starts = torch.tensor([0, *map(len, rows)]).cumsum(0).int()
+        ids = torch.tensor([token for row in rows for token in row])
+        return Tokens(ids, Packed.of(starts, torch.tensor(len(rows) - 2), len(ids), 12))
+
+    return Batch(pack([*SOURCES, [0] * 3, []]), pack([*TARGETS, [0] * 5, []]))
+
+
+def test_the_loss_can_be_compiled_in_one_piece(model: Fertility) -> None:
+    batch = packed_batch()
+    compiled = torch.compile(lambda: model.loss(batch).total, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(), model.loss(batch).total)
+
+
+@pytest.mark.parametrize(
+    ("counts", "length", "places"),
+    [
+        ([2, 0, 1], 3, [0, 0, 2]),
+        ([0, 3, 0], 3, [1, 1, 1]),
+        ([2, 0, 1], 6, [0, 0, 0, 0, 2, 2]),  # stretched
+        ([2, 2, 2], 3, [0, 1, 2]),  # and squeezed
+    ],
+)
+def test_a_source_word_is_copied_as_often_as_its_fertility_says(
+    counts: list[int], length: int, places: list[int]
+) -> None:
+    found_BL = copies(torch.tensor([counts]), torch.tensor([length]), 8)
+    assert found_BL[0, :length].tolist() == places
+
+
+@torch.inference_mode()
+def test_a_translation_is_the_likeliest_words_for_the_likeliest_copies(
+    model: Fertility, sources: list[tuple[int, ...]]
+) -> None:
+    found = model.translate([Request(source) for source in sources], SETTINGS)
+    for source, (best,) in zip(sources, found, strict=True):
+        inputs = copied(source, predicted(model, source).argmax(-1).tolist())
+        logits_TV = logits_of_one(model, source, inputs)
+        logits_TV[:, list(SUPPRESSED)] = -torch.inf
+        top = logits_TV.log_softmax(-1).max(-1)
+        assert best.ids == top.indices.tolist()
+        assert best.score == pytest.approx(float(top.values.mean()), abs=1e-5)
+        assert best.passes == 1
+    assert len({len(best.ids) for (best,) in found}) > 3
+
+
+@torch.inference_mode()
+def test_scoring_a_translation_gives_the_score_it_had(model: Fertility, sources: list[tuple[int, ...]]) -> None:
+    requests = [Request(source) for source in sources]
+    found = [best for (best,) in model.translate(requests, SETTINGS)]
+    for best, again in zip(found, model.score(requests, [best.ids for best in found], SETTINGS), strict=True):
+        assert again.ids == best.ids
+        assert again.log_probs == pytest.approx(best.log_probs, abs=1e-5)
+        assert again.score == pytest.approx(best.score, abs=1e-5)
+
+
+@torch.inference_mode()
+def test_without_any_copies_a_translation_is_one_word(model: Fertility) -> None:
+    model.fertility.weight.zero_()
+    model.fertility.bias.copy_(F.one_hot(torch.tensor(0), 10))
+    (best,) = model.translate([Request((5, 6, 2))], SETTINGS)[0]
+    assert len(best.ids) == 1
+
+
+def test_what_it_cannot_do_is_refused(model: Fertility) -> None:
+    source = (5, 6, 2)
+    for request in (Request(source, length=4), Request(source, pins=(Pin((5,)),)), Request(source, template=((5,),))):
+        with pytest.raises(UserError, match="cannot pin words, fill gaps or keep to a length"):
+            model.translate([request], FertilitySettings())
+    with pytest.raises(UserError, match="one translation of a sentence"):
+        FertilitySettings(num_hypotheses=2)
