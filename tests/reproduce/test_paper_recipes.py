@@ -159,8 +159,10 @@ def test_a_plan_of_a_shipped_recipe_has_every_model_and_its_text() -> None:
         ("final", "enlarged"),
         ("small", "distilled"),
         ("raw", "raw"),
-        ("refinement", "distilled"),
+        ("fertility", "distilled"),
         ("ctc", "distilled"),
+        ("refinement", "distilled"),
         ("ar_distilled", "distilled"),
         ("rival", "raw"),
+        ("shallow", "distilled"),
     ]

@@ -66,7 +66,7 @@ class TrainConfig:
     run: str
     """Folder of the run: checkpoints, metrics and the finished model; an interrupted run continues from it."""
     system: str = "cmlm"
-    """What is trained: cmlm, autoregressive, refinement or ctc."""
+    """What is trained: cmlm, autoregressive, fertility, ctc or refinement."""
     preset: str = "base"
     """Size of the model: tiny, small, base or large."""
     model: dict[str, Any] = field(default_factory=dict)
