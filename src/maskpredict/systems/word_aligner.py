@@ -27,8 +27,9 @@ class WordAligner(nn.Module):
     def __init__(self, source_vocabulary: int, target_vocabulary: int) -> None:
         super().__init__()
         self.words = nn.Embedding(source_vocabulary, RANK)
+        nn.init.normal_(self.words.weight)  # far from each other, so that words can be told apart from the beginning
         self.become = nn.Linear(RANK, target_vocabulary)
-        self.apply(initialise)
+        initialise(self.become)
 
     def forward(self, batch: Batch) -> Tensor:
         """Log-probabilities [B, S, L], in float32, of the source word at S being chosen and becoming the word at L;
