@@ -13,12 +13,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 NEVER = float("-inf")
+
+Plus = Callable[[Tensor, Tensor], Tensor]
+"""How likely two ways are together, or the likelier of them."""
+
+
+@dataclass(frozen=True)
+class At:
+    """How likely it is to be at each blank and at each word, at one position."""
+
+    blank: Tensor
+    """[B, L + 1]."""
+    word: Tensor
+    """[B, L]."""
+
+    def kept_where(self, keep_B: Tensor, other: At) -> At:
+        """This for some sentences, the other for the rest."""
+        keep_B1 = keep_B[:, None]
+        return At(torch.where(keep_B1, self.blank, other.blank), torch.where(keep_B1, self.word, other.word))
 
 
 @dataclass(frozen=True)
@@ -33,10 +52,10 @@ class Problem:
     words_BL: Tensor
     word_counts_B: Tensor
 
-    def scores(self, t: int) -> tuple[Tensor, Tensor]:
-        """Of the blank [B, 1] and of the words [B, L] at one position of every sentence."""
+    def scores(self, t: int) -> At:
+        """Of the blank, [B, 1] for all of them, and of the words, at one position of every sentence."""
         scores_BC = self.scores_NC[self.places_BT[:, t]]
-        return scores_BC[:, :1], scores_BC[:, 1:]
+        return At(scores_BC[:, :1], scores_BC[:, 1:])
 
     @property
     def may_follow_BL(self) -> Tensor:
@@ -54,33 +73,43 @@ class Table:
     words: Tensor
     """[T, B, L]."""
 
-    def at_the_end(self, problem: Problem, plus: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    def at_the_end(self, problem: Problem, plus: Plus) -> Tensor:
         """How likely each whole target is: it ends with its last word, or with the blank after it."""
         count_B1 = problem.word_counts_B[:, None]
         after_B1 = self.blanks[-1].gather(1, count_B1)
         return plus(after_B1, self.words[-1].gather(1, (count_B1 - 1).clamp(min=0)))[:, 0]
 
 
-def forward_table(problem: Problem, plus: Callable[[Tensor, Tensor], Tensor]) -> Table:
+def forward_table(problem: Problem, plus: Plus, in_few_kernels: bool = False) -> Table:
     """The table of all alignments together, with `torch.logaddexp`, or of the best, with `torch.maximum`.
 
     Behind a sentence's last position it stays as it is there.
     """
+    further = _compiled(_one_further) if in_few_kernels else _one_further
     follow_BL, width = problem.may_follow_BL, problem.places_BT.shape[1]
-    blank_B1, words_BL = problem.scores(0)
-    at_blank = torch.cat([blank_B1, torch.full_like(words_BL, NEVER)], 1)
-    at_word = torch.cat([words_BL[:, :1], torch.full_like(words_BL[:, 1:], NEVER)], 1)
-    blanks, words = [at_blank], [at_word]
+    scores = problem.scores(0)
+    at = At(
+        torch.cat([scores.blank, torch.full_like(scores.word, NEVER)], 1),
+        torch.cat([scores.word[:, :1], torch.full_like(scores.word[:, 1:], NEVER)], 1),
+    )
+    steps = [at]
     for t in range(1, width):
-        blank_B1, words_BL = problem.scores(t)
-        from_left = F.pad(at_word, (1, 0), value=NEVER)  # the word before each blank
-        going_on = (t < problem.lengths_B)[:, None]
-        next_blank = plus(at_blank, from_left) + blank_B1
-        next_word = plus(plus(at_word, at_blank[:, :-1]), from_left[:, :-1] + follow_BL) + words_BL
-        at_blank, at_word = torch.where(going_on, next_blank, at_blank), torch.where(going_on, next_word, at_word)
-        blanks.append(at_blank)
-        words.append(at_word)
-    return Table(torch.stack(blanks), torch.stack(words))
+        at = further(at, problem.scores(t), follow_BL, t < problem.lengths_B, plus)
+        steps.append(at)
+    return Table(torch.stack([at.blank for at in steps]), torch.stack([at.word for at in steps]))
+
+
+def _one_further(at: At, scores: At, follow_BL: Tensor, inside_B: Tensor, plus: Plus) -> At:
+    """From one position to the next: stay, or go on to what comes next."""
+    from_left = F.pad(at.word, (1, 0), value=NEVER)  # the word before each blank
+    to_word = plus(plus(at.word, at.blank[:, :-1]), from_left[:, :-1] + follow_BL)
+    return At(plus(at.blank, from_left) + scores.blank, to_word + scores.word).kept_where(inside_B, at)
+
+
+@cache
+def _compiled(step: Callable[..., At]) -> Callable[..., At]:
+    """For a GPU: hundreds of steps follow each other, and a kernel takes longer to start there than to compute."""
+    return torch.compile(step, dynamic=True)
 
 
 def surprise_of(problem: Problem, rows_N: Tensor, positions_N: Tensor) -> Tensor:
@@ -114,9 +143,9 @@ def _surprise(
 ) -> tuple[Tensor, Tensor]:
     """-log of the probabilities, and the gradient of their sum."""
     problem = Problem(scores_NC, places_BT, lengths_B, words_BL, word_counts_B)
-    table = forward_table(problem, torch.logaddexp)
+    table = forward_table(problem, torch.logaddexp, in_few_kernels=scores_NC.is_cuda)
     all_B = table.at_the_end(problem, torch.logaddexp)
-    shares_BTC = _shares(problem, table, all_B)
+    shares_BTC = _shares(problem, table, all_B, in_few_kernels=scores_NC.is_cuda)
     return -all_B, -shares_BTC[rows_N, positions_N]
 
 
@@ -147,30 +176,36 @@ def _gradient(ctx: torch.autograd.function.FunctionCtx, surprise_B: Tensor, _: T
 _surprise.register_autograd(_gradient, setup_context=_remember)
 
 
-def _shares(problem: Problem, table: Table, all_B: Tensor) -> Tensor:
+def _shares(problem: Problem, table: Table, all_B: Tensor, in_few_kernels: bool) -> Tensor:
     """The share [B, T, C] of a target's probability that goes through the blank, or each word, at each position."""
+    back = _compiled(_one_back) if in_few_kernels else _one_back
     follow_BL, width = problem.may_follow_BL, problem.places_BT.shape[1]
     counts_B1, all_B1 = problem.word_counts_B[:, None], all_B[:, None]
     number = torch.arange(table.blanks.shape[2], device=counts_B1.device)
-    end_blank = torch.zeros_like(table.blanks[0]).masked_fill(number != counts_B1, NEVER)
-    end_word = torch.zeros_like(table.words[0]).masked_fill(number[:-1] != counts_B1 - 1, NEVER)
+    end = At(
+        torch.zeros_like(table.blanks[0]).masked_fill(number != counts_B1, NEVER),
+        torch.zeros_like(table.words[0]).masked_fill(number[:-1] != counts_B1 - 1, NEVER),
+    )
     shares = []
-    after_blank, after_word = end_blank, end_word  # how likely what comes after each place is
+    after = end  # how likely what comes after each place is
     for t in reversed(range(width)):
         if t < width - 1:
-            blank_B1, words_BL = problem.scores(t + 1)
-            to_blank, to_word = after_blank + blank_B1, after_word + words_BL
-            over_blank = F.pad((to_word + follow_BL)[:, 1:], (0, 1), value=NEVER)  # right to the next word
-            inside = (t < problem.lengths_B - 1)[:, None]
-            before_blank = torch.logaddexp(to_blank, F.pad(to_word, (0, 1), value=NEVER))
-            before_word = torch.logaddexp(torch.logaddexp(to_word, to_blank[:, 1:]), over_blank)
-            after_blank = torch.where(inside, before_blank, end_blank)
-            after_word = torch.where(inside, before_word, end_word)
-        of_blank = (table.blanks[t] + after_blank - all_B1).exp().sum(1, keepdim=True)
-        of_words = (table.words[t] + after_word - all_B1).exp()
+            after = back(after, problem.scores(t + 1), follow_BL, t < problem.lengths_B - 1, end)
+        of_blank = (table.blanks[t] + after.blank - all_B1).exp().sum(1, keepdim=True)
+        of_words = (table.words[t] + after.word - all_B1).exp()
         shares.append(torch.cat([of_blank, of_words], 1))
     there_BT = torch.arange(width, device=all_B.device) < problem.lengths_B[:, None]
     return torch.where((there_BT & (all_B1 > NEVER))[:, :, None], torch.stack(shares[::-1], 1), 0.0)
+
+
+def _one_back(after: At, scores: At, follow_BL: Tensor, inside_B: Tensor, end: At) -> At:
+    """From what comes after one position to what comes after the one before."""
+    to_blank, to_word = after.blank + scores.blank, after.word + scores.word
+    over_blank = F.pad((to_word + follow_BL)[:, 1:], (0, 1), value=NEVER)  # right to the next word
+    return At(
+        torch.logaddexp(to_blank, F.pad(to_word, (0, 1), value=NEVER)),
+        torch.logaddexp(torch.logaddexp(to_word, to_blank[:, 1:]), over_blank),
+    ).kept_where(inside_B, end)
 
 
 def best_alignment(problem: Problem) -> list[list[int] | None]:
