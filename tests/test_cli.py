@@ -194,7 +194,7 @@ def test_a_failure_leaves_an_earlier_output_untouched(cmlm_folder: Path, tmp_pat
         (["--iterations", "some"], "--iterations is 'some'; give a number, or N"),
         (["--iterations", "0"], "iterations is 0"),
         (["--strategy", "guess"], "there is no strategy 'guess'; choose one of mask_predict"),
-        (["--strategy", "easy_first", "--threshold", "0.5"], "early exit"),
+        (["--strategy", "easy_first", "--threshold", "0.5"], "threshold is for mask_predict"),
         (["--gold-length"], "--gold-length and --reference go together"),
         (["--device", "abacus"], "'abacus' cannot be used here"),
         (["--threads", "0"], "intra_threads is 0"),

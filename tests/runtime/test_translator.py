@@ -243,7 +243,7 @@ def test_keywords_win_over_the_model_folder_which_wins_over_defaults(cmlm_folder
         ({"beam_size": 4}, r"beam_size is not a setting of cmlm models; they have iterations, length_candidates"),
         ({"iterations": "many"}, "'iterations' must be a whole number"),
         ({"length_candidates": 0}, "length_candidates is 0"),
-        ({"strategy": "left_to_right", "threshold": 0.5}, "early exit"),
+        ({"strategy": "left_to_right", "threshold": 0.5}, "threshold is for mask_predict"),
         ({"max_batch_size": 0}, "max_batch_size is 0"),
         ({"batch_type": "words"}, "batch_type is 'words'"),
         ({"references": []}, "1 texts and 0 entries of references"),
