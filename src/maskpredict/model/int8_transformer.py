@@ -47,6 +47,21 @@ class Int8Transformer(Transformer):
         x_BSD[valid_BS] = self.encoder_norm(x_ND)
         return x_BSD
 
+    def memory_for_steps(self, encoded: Tensor) -> list[Memory]:
+        """As in `Transformer`, but keys [B, H, K, S] and values [B, H, S, K]: as products take them."""
+        return [
+            Memory(own.keys.permute(0, 2, 3, 1).contiguous(), own.values.transpose(1, 2).contiguous())
+            for own in self.memory(encoded)
+        ]
+
+    def new_past(self, rows: int, beams: int, positions: int) -> list[Past]:
+        """As in `Transformer`."""
+        heads, size = self.config.heads, self.config.width // self.config.heads
+        return [
+            _Past(torch.zeros(rows, heads, size, positions, beams), torch.zeros(rows, heads, positions, beams, size))
+            for _ in self.decoder
+        ]
+
     def decode_step(
         self, ids_BK: Tensor, time: int, past: list[Past], seen_BKS: Tensor, memory: list[Memory], source: Padded
     ) -> Tensor:
@@ -59,6 +74,15 @@ class Int8Transformer(Transformer):
             x_ND = feed_forward(cross.step(x_ND, own_memory, source.valid_BT[:, None]))
         hidden_ND: Tensor = self.decoder_norm(x_ND)
         return hidden_ND.view(*ids_BK.shape, -1)
+
+
+class _Past(Past):
+    """Keys [B, H, K, T, beams] and values [B, H, T, beams, K]: as products take them."""
+
+    def grow(self, positions: int) -> None:
+        """As in `Past`."""
+        self.keys = F.pad(self.keys, (0, 0, 0, positions))
+        self.values = F.pad(self.values, (0, 0, 0, 0, 0, positions))
 
 
 class Int8Passes:
@@ -135,9 +159,9 @@ class _SelfAttention(_Sublayer):
     def step(self, x_ND: Tensor, past: Past, time: int, seen_BKS: Tensor) -> Tensor:
         """One position of each beam; `past` and `seen_BKS` as in `DecoderLayer.step`."""
         sentences, beams, keys = seen_BKS.shape
-        qkv = self.qkv(self.before(x_ND)).view(sentences, beams, 3, self.heads, -1)
-        q, past.keys[:, time], past.values[:, time] = qkv.unbind(2)
-        earlier = Memory(*(x[:, : keys // beams].flatten(1, 2) for x in (past.keys, past.values)))
+        q, k, v = self.qkv(self.before(x_ND)).view(sentences, beams, 3, self.heads, -1).unbind(2)
+        past.keys[:, :, :, time], past.values[:, :, time] = k.permute(0, 2, 3, 1), v.transpose(1, 2)
+        earlier = Memory(past.keys.flatten(3)[..., :keys], past.values.flatten(2, 3)[:, :, :keys])
         return self.after(x_ND, self.out(_attend_seen(q, earlier, seen_BKS)))
 
 
@@ -153,7 +177,7 @@ class _CrossAttention(_Sublayer):
 
     def step(self, x_ND: Tensor, memory: Memory, seen_B1S: Tensor) -> Tensor:
         """One position of each beam."""
-        q_BKHK = self.q(self.before(x_ND)).view(len(seen_B1S), -1, *memory.keys.shape[2:])
+        q_BKHK = self.q(self.before(x_ND)).view(len(seen_B1S), -1, *memory.keys.shape[1:3])
         return self.after(x_ND, self.out(_attend_seen(q_BKHK, memory, seen_B1S)))
 
 
@@ -188,10 +212,9 @@ def _attend(q_NHK: Tensor, lengths: Sequence[int], memory: Sequence[Memory]) -> 
 
 def _attend_seen(q: Tensor, memory: Memory, seen: Tensor) -> Tensor:
     """Attention of the beams of each sentence to the keys that they see, [N, D]; q is [B, beams, H, K]."""
-    keys = memory.keys.permute(0, 2, 3, 1).contiguous()  # for one sentence too, or its products are rounded differently
-    weights = torch.matmul(q.transpose(1, 2), keys).mul_(q.shape[-1] ** -0.5)
+    weights = torch.matmul(q.transpose(1, 2), memory.keys).mul_(q.shape[-1] ** -0.5)
     weights = weights.masked_fill_(~seen[:, None], float("-inf")).softmax(-1)
-    return torch.matmul(weights, memory.values.transpose(1, 2)).transpose(1, 2).flatten(0, 1).flatten(1)
+    return torch.matmul(weights, memory.values).transpose(1, 2).flatten(0, 1).flatten(1)
 
 
 def _sentences(x: Tensor, lengths: Sequence[int]) -> Sequence[Tensor]:

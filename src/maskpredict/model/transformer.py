@@ -156,6 +156,14 @@ class Past:
     keys: Tensor
     values: Tensor
 
+    def select(self, index: Tensor) -> Past:
+        """Those of some sentences."""
+        return type(self)(self.keys[index], self.values[index])
+
+    def grow(self, positions: int) -> None:
+        """Make room for so many more."""
+        self.keys, self.values = (F.pad(x, (0, 0, 0, 0, 0, 0, 0, positions)) for x in (self.keys, self.values))
+
 
 class Embedding(nn.Module):
     """Tokens and their positions."""
@@ -213,6 +221,10 @@ class Transformer(nn.Module):
     def memory(self, encoded: Tensor) -> list[Memory]:
         """Cross-attention keys and values for each decoder layer."""
         return [layer.cross.memory(encoded) for layer in self.decoder]  # type: ignore[union-attr, operator]
+
+    def memory_for_steps(self, encoded: Tensor) -> list[Memory]:
+        """As `memory`, for `decode_step`."""
+        return self.memory(encoded)
 
     def decode(self, ids: Tensor, layout: Layout, memory: list[Memory], source: Layout, *, causal: bool) -> Tensor:
         """Target ids [...] -> [..., D]; project with `output`."""

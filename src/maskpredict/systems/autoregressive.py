@@ -18,7 +18,7 @@ from maskpredict.model.batch import Batch, Tokens, pad, round_up
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.int8_transformer import Int8Transformer
 from maskpredict.model.layout import Padded
-from maskpredict.model.transformer import Memory, Past, Transformer, suppress
+from maskpredict.model.transformer import Memory, Transformer, suppress
 from maskpredict.systems.base import Loss, System, Vocabulary
 from maskpredict.systems.captured_search import MOST_ROWS, SearchRecordings, Shape, search_kind
 
@@ -164,7 +164,7 @@ class _Incremental:
         self.transformer, self.beams, self.suppressed = transformer, beams, suppressed
         assert isinstance(source.layout, Padded)
         self.source = source.layout
-        self.memory = self.transformer.memory(self.transformer.encode(source.ids, source.layout))
+        self.memory = self.transformer.memory_for_steps(self.transformer.encode(source.ids, source.layout))
         self.past = self.transformer.new_past(len(source.ids), beams, ROOM)
         self.own_K = torch.arange(beams, device=source.ids.device)
         self.slots_BKT = torch.full((len(source.ids), beams, ROOM), -1, device=source.ids.device)
@@ -186,7 +186,7 @@ class _Incremental:
             stay_B = origin_BK[:, 0] // self.beams
             self.source, self.slots_BKT = self.source.select(stay_B), self.slots_BKT[stay_B]
             self.memory = [Memory(m.keys[stay_B], m.values[stay_B]) for m in self.memory]
-            self.past = [Past(p.keys[stay_B], p.values[stay_B]) for p in self.past]
+            self.past = [past.select(stay_B) for past in self.past]
         from_BK1 = (origin_BK % self.beams)[:, :, None]
         self.slots_BKT = self.slots_BKT.gather(1, from_BK1.expand_as(self.slots_BKT))
 
@@ -194,4 +194,4 @@ class _Incremental:
         """Make room for later positions: in steps, so that short translations stay cheap."""
         self.slots_BKT = F.pad(self.slots_BKT, (0, ROOM), value=-1)
         for past in self.past:
-            past.keys, past.values = (F.pad(x, (0, 0, 0, 0, 0, 0, 0, ROOM)) for x in (past.keys, past.values))
+            past.grow(ROOM)
