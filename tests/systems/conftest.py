@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 import torch
 
+from maskpredict.model.batch import Tokens
 from maskpredict.model.config import ModelConfig
+from maskpredict.model.layout import Packed
 from maskpredict.systems import System, Vocabulary, find_system
 from maskpredict.tokenizer import SpecialIds
 
@@ -45,3 +47,17 @@ def sources() -> list[tuple[int, ...]]:
     """Twenty sources of at most seven positions, so that all have one padded width, with a slot or without."""
     chance = random.Random(3)
     return [(*(chance.randrange(5, 20) for _ in range(chance.randint(1, 6))), 2) for _ in range(20)]
+
+
+@pytest.fixture
+def pack() -> Callable[..., Tokens]:
+    """Lays rows end to end, then rows of filling of the given sizes; with `slot`, a position in front of each."""
+
+    def make(rows: list[list[int]], filling: list[int], *, slot: bool = False) -> Tokens:
+        front = [0] if slot else []
+        lines = [front + row for row in rows] + [front + [0] * size for size in filling]
+        starts = torch.tensor([0, *map(len, lines)]).cumsum(0).int()
+        ids = torch.tensor([token for line in lines for token in line])
+        return Tokens(ids, Packed.of(starts, torch.tensor(len(rows)), len(ids), 12))
+
+    return make

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from maskpredict.model.batch import Batch, Tokens, pad
+from maskpredict.model.batch import Batch, pad
 from maskpredict.model.layout import Layout, Packed, Padded
 from maskpredict.systems import CMLM, System
 from maskpredict.systems.masking import masked_places, sample_masks
@@ -131,39 +131,6 @@ def test_a_packed_batch_has_room_for_all_its_masked_tokens() -> None:
     masked = sample_masks(layout)
     index_M, counted_M = masked_places(masked, layout)
     assert index_M[counted_M.bool()].tolist() == masked.nonzero()[:, 0].tolist()
-
-
-def packed(rows: list[list[int]], filling: list[int], *, slot: bool) -> Tokens:
-    """Rows end to end, then rows of filling; with `slot`, a position in front of each."""
-    front = [0] if slot else []
-    lines = [front + row for row in rows] + [front + [0] * size for size in filling]
-    starts = torch.tensor([0, *map(len, lines)]).cumsum(0).int()
-    ids = torch.tensor([token for line in lines for token in line])
-    return Tokens(ids, Packed.of(starts, torch.tensor(len(rows)), len(ids), 12))
-
-
-@pytest.mark.parametrize(("system_name", "targets"), [("cmlm", [[2], [2], [2]]), ("autoregressive", TARGETS)])
-@pytest.mark.parametrize("norm", ["pre", "post"])
-def test_a_packed_batch_has_the_loss_and_gradients_of_a_padded_one(
-    make_system: Callable[..., System], system_name: str, targets: list[list[int]], norm: str
-) -> None:
-    # Targets of one token leave a CMLM no choice of masks, so that the two can be compared.
-    system = make_system(system_name, norm=norm)
-    slot = system.reserves_slot
-    results = []
-    for pair in (
-        Batch(pad(SOURCES, 0, CPU, slot=slot), pad(targets, 0, CPU)),
-        Batch(packed(SOURCES, [3, 0], slot=slot), packed(targets, [5, 0], slot=False)),
-    ):
-        system.zero_grad()
-        loss = system.loss(pair)
-        loss.total.backward()
-        results.append((loss, [p.grad for p in system.parameters()]))
-    (padded_loss, padded_gradients), (packed_loss, packed_gradients) = results
-    torch.testing.assert_close(padded_loss.total, packed_loss.total, rtol=1e-5, atol=1e-5)
-    assert int(padded_loss.count) == int(packed_loss.count) == sum(map(len, targets))
-    for one, other in zip(padded_gradients, packed_gradients, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("system_name", ["cmlm", "autoregressive"])

@@ -11,10 +11,9 @@ from torch import Tensor
 
 from maskpredict.decoding.hypothesis import Pin, Request
 from maskpredict.errors import UserError
-from maskpredict.model.batch import Batch, Tokens, pad
-from maskpredict.model.layout import Packed
+from maskpredict.model.batch import Batch, pad
 from maskpredict.systems import CTC, System
-from maskpredict.systems.ctc import CTCSettings
+from maskpredict.systems.one_pass import OnePassSettings
 
 CPU = torch.device("cpu")
 BLANK = 4
@@ -54,42 +53,11 @@ def test_the_loss_is_that_of_ctc_and_leaves_out_what_does_not_fit(model: CTC) ->
     assert int(loss.count) == 3 + 8 + 1
 
 
-def test_a_packed_batch_has_the_loss_and_gradients_of_a_padded_one(model: CTC) -> None:
-    results = []
-    for batch in (
-        Batch(pad(SOURCES, 0, CPU), pad(TARGETS, 0, CPU)),
-        Batch(pack([*SOURCES, [0] * 3, []]), pack([*TARGETS, [0] * 5, []])),
-    ):
-        model.zero_grad()
-        loss = model.loss(batch)
-        loss.total.backward()
-        results.append((loss, {name: p.grad for name, p in model.named_parameters() if p.grad is not None}))
-    (padded_loss, padded), (packed_loss, packed) = results
-    torch.testing.assert_close(padded_loss.total, packed_loss.total, rtol=1e-5, atol=1e-5)
-    assert int(padded_loss.count) == int(packed_loss.count)
-    assert "split.weight" in padded
-    for name, gradient in padded.items():
-        torch.testing.assert_close(gradient, packed[name], rtol=1e-3, atol=1e-4, msg=name)
-
-
-def pack(rows: list[list[int]]) -> Tokens:
-    """Rows end to end, the last two of them filling."""
-    starts = torch.tensor([0, *map(len, rows)]).cumsum(0).int()
-    ids = torch.tensor([token for row in rows for token in row])
-    return Tokens(ids, Packed.of(starts, torch.tensor(len(rows) - 2), len(ids), 12))
-
-
-def test_the_loss_can_be_compiled_in_one_piece(model: CTC) -> None:
-    batch = Batch(pack([*SOURCES, [0] * 3, []]), pack([*TARGETS, [0] * 5, []]))
-    compiled = torch.compile(lambda: model.loss(batch).total, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(compiled(), model.loss(batch).total)
-
-
 @torch.inference_mode()
 def test_a_translation_is_what_the_positions_say_less_repetitions_and_blanks(
     model: CTC, sources: list[tuple[int, ...]]
 ) -> None:
-    settings = CTCSettings(suppress_tokens=SUPPRESSED)
+    settings = OnePassSettings(suppress_tokens=SUPPRESSED)
     found = model.translate([Request(source) for source in sources], settings)
     for source, (best,) in zip(sources, found, strict=True):
         logits_TV = logits_of_one(model, source)
@@ -106,7 +74,7 @@ def test_a_translation_is_what_the_positions_say_less_repetitions_and_blanks(
 
 @torch.inference_mode()
 def test_scoring_a_translation_gives_the_score_it_had(model: CTC, sources: list[tuple[int, ...]]) -> None:
-    settings, requests = CTCSettings(suppress_tokens=SUPPRESSED), [Request(source) for source in sources]
+    settings, requests = OnePassSettings(suppress_tokens=SUPPRESSED), [Request(source) for source in sources]
     for (best,), again in zip(
         found := model.translate(requests, settings),
         model.score(requests, [own[0].ids for own in found], settings),
@@ -121,8 +89,8 @@ def test_what_it_cannot_do_is_refused(model: CTC) -> None:
     source = (5, 6, 2)
     for request in (Request(source, length=4), Request(source, pins=(Pin((5,)),)), Request(source, template=((5,),))):
         with pytest.raises(UserError, match="cannot pin words, fill gaps or keep to a length"):
-            model.translate([request], CTCSettings())
+            model.translate([request], OnePassSettings())
     with pytest.raises(UserError, match="one translation of a sentence"):
-        CTCSettings(num_hypotheses=2)
+        OnePassSettings(num_hypotheses=2)
     with pytest.raises(UserError, match="4 subwords is too long for its source"):
-        model.score([Request((2,))], [[5, 6, 7, 2]], CTCSettings())
+        model.score([Request((2,))], [[5, 6, 7, 2]], OnePassSettings())

@@ -11,15 +11,15 @@ from torch import Tensor
 
 from maskpredict.decoding.hypothesis import Pin, Request
 from maskpredict.errors import UserError
-from maskpredict.model.batch import Batch, Tokens, pad
-from maskpredict.model.layout import Packed
+from maskpredict.model.batch import Batch, pad
 from maskpredict.systems import Fertility, System
-from maskpredict.systems.fertility import FertilitySettings, copies
+from maskpredict.systems.fertility import copies
+from maskpredict.systems.one_pass import OnePassSettings
 from maskpredict.systems.word_aligner import fertilities, surprise
 
 CPU = torch.device("cpu")
 SUPPRESSED = (0, 1, 4)
-SETTINGS = FertilitySettings(suppress_tokens=SUPPRESSED)
+SETTINGS = OnePassSettings(suppress_tokens=SUPPRESSED)
 SOURCES = [[5, 6, 7, 2], [8, 9, 10, 11, 12, 2], [13, 2]]
 TARGETS = [[6, 7, 2], [8, 9, 9, 11, 5, 19, 18, 2], [2]]
 
@@ -66,37 +66,6 @@ def test_the_loss_is_that_of_words_fertilities_and_aligner(model: Fertility) -> 
     torch.testing.assert_close(loss.parts["alignment"], surprise(aligned_BSL, batch))
     torch.testing.assert_close(loss.total, 0.9 * words + smoothed + fertility + loss.parts["alignment"])
     assert int(loss.count) == sum(map(len, TARGETS))
-
-
-def test_a_packed_batch_has_the_loss_and_gradients_of_a_padded_one(model: Fertility) -> None:
-    results = []
-    for batch in (Batch(pad(SOURCES, 0, CPU), pad(TARGETS, 0, CPU)), packed_batch()):
-        model.zero_grad()
-        loss = model.loss(batch)
-        loss.total.backward()
-        results.append((loss, {name: p.grad for name, p in model.named_parameters() if p.grad is not None}))
-    (padded_loss, padded), (packed_loss, packed) = results
-    torch.testing.assert_close(padded_loss.total, packed_loss.total, rtol=1e-5, atol=1e-4)
-    assert int(padded_loss.count) == int(packed_loss.count)
-    for name, gradient in padded.items():
-        torch.testing.assert_close(gradient, packed[name], rtol=1e-3, atol=1e-4, msg=name)
-
-
-def packed_batch() -> Batch:
-    """The pairs end to end, and two rows of filling, one of them empty."""
-
-    def pack(rows: list[list[int]]) -> Tokens:
-        starts = torch.tensor([0, *map(len, rows)]).cumsum(0).int()
-        ids = torch.tensor([token for row in rows for token in row])
-        return Tokens(ids, Packed.of(starts, torch.tensor(len(rows) - 2), len(ids), 12))
-
-    return Batch(pack([*SOURCES, [0] * 3, []]), pack([*TARGETS, [0] * 5, []]))
-
-
-def test_the_loss_can_be_compiled_in_one_piece(model: Fertility) -> None:
-    batch = packed_batch()
-    compiled = torch.compile(lambda: model.loss(batch).total, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(compiled(), model.loss(batch).total)
 
 
 @pytest.mark.parametrize(
@@ -153,6 +122,6 @@ def test_what_it_cannot_do_is_refused(model: Fertility) -> None:
     source = (5, 6, 2)
     for request in (Request(source, length=4), Request(source, pins=(Pin((5,)),)), Request(source, template=((5,),))):
         with pytest.raises(UserError, match="cannot pin words, fill gaps or keep to a length"):
-            model.translate([request], FertilitySettings())
+            model.translate([request], OnePassSettings())
     with pytest.raises(UserError, match="one translation of a sentence"):
-        FertilitySettings(num_hypotheses=2)
+        OnePassSettings(num_hypotheses=2)

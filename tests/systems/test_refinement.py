@@ -12,7 +12,7 @@ from torch import Tensor
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens, pad
-from maskpredict.model.layout import Packed, Padded
+from maskpredict.model.layout import Padded
 from maskpredict.systems import Refinement, System, refinement
 from maskpredict.systems.refinement import RefinementSettings, with_noise
 
@@ -67,24 +67,6 @@ def test_the_loss_is_that_of_a_guess_from_masks_and_of_its_correction(
     torch.testing.assert_close(loss.total, smoothed + lengths)
 
 
-def test_a_packed_batch_has_the_loss_of_a_padded_one(model: Refinement, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refinement, "OWN_GUESSES", 1.0)  # noise would be drawn differently
-    padded = Batch(pad(SOURCES, 0, CPU, slot=True), pad(TARGETS, 0, CPU))
-    packed = Batch(
-        pack([[0, *source] for source in SOURCES] + [[0] * 4]), pack([*TARGETS, [0] * 5])
-    )  # with a row of filling
-    one, other = model.loss(padded), model.loss(packed)
-    torch.testing.assert_close(one.total, other.total, rtol=1e-5, atol=1e-5)
-    assert int(one.count) == int(other.count)
-
-
-def pack(rows: list[list[int]]) -> Tokens:
-    """Rows end to end, the last of them filling."""
-    starts = torch.tensor([0, *map(len, rows)]).cumsum(0).int()
-    ids = torch.tensor([token for row in rows for token in row])
-    return Tokens(ids, Packed.of(starts, torch.tensor(len(rows) - 1), len(ids), 12))
-
-
 def test_noise_replaces_up_to_half_of_the_words_by_neighbours_or_by_any() -> None:
     torch.manual_seed(1)
     ids_BT = torch.arange(100, 110).repeat(20_000, 1)
@@ -100,10 +82,10 @@ def test_noise_replaces_up_to_half_of_the_words_by_neighbours_or_by_any() -> Non
     assert changed_BT.float().mean(1).max() >= 0.8
 
 
-def test_noise_never_crosses_the_border_between_packed_sentences() -> None:
+def test_noise_never_crosses_the_border_between_packed_sentences(pack: Callable[..., Tokens]) -> None:
     torch.manual_seed(2)
     rows = [[10, 11], [20, 21, 22], [30]] * 2_000
-    noisy = with_noise(pack([*rows, [0]]), 5).tolist()[:-1]  # any other word is below 5
+    noisy = with_noise(pack(rows, [1]), 5).tolist()[:-1]  # any other word is below 5
     sentences = [token // 10 for row in rows for token in row]
     assert all(word < 5 or word // 10 == own for word, own in zip(noisy, sentences, strict=True))
 

@@ -19,7 +19,7 @@ from maskpredict.model.config import ModelConfig
 from maskpredict.model.int8_transformer import Int8Transformer
 from maskpredict.model.layout import Padded
 from maskpredict.model.transformer import Memory, Transformer, suppress
-from maskpredict.systems.base import Loss, System, Vocabulary
+from maskpredict.systems.base import Loss, System, Vocabulary, refuse_constraints
 from maskpredict.systems.captured_search import MOST_ROWS, SearchRecordings, Shape, search_kind
 
 
@@ -80,8 +80,7 @@ class Autoregressive(System):
     @torch.inference_mode()
     def translate(self, requests: Sequence[Request], settings: BeamSettings) -> list[list[Hypothesis]]:
         """Beam search."""
-        if any(request.pins or request.template or request.length for request in requests):
-            raise UserError("an autoregressive model cannot pin words, fill gaps or keep to a length; use a CMLM.")
+        refuse_constraints(requests, self.name)
         # Except in eight bits, the search takes a whole number of eight rows, see model.batch.ROWS; the added sentences
         # are thrown away.
         rows = len(requests) if isinstance(self.transformer, Int8Transformer) else round_up(len(requests))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from maskpredict.decoding.hypothesis import Hypothesis, Request
+from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.transformer import Transformer
@@ -99,3 +100,9 @@ class System(nn.Module, ABC):
         uniform_M = norm_M - logits_MV.mean(-1)
         smooth_M = (1 - self.label_smoothing) * plain_M + self.label_smoothing * uniform_M
         return (smooth_M * counted_M).sum(), (plain_M.detach() * counted_M).sum()
+
+
+def refuse_constraints(requests: Sequence[Request], system: str) -> None:
+    """For systems that cannot do what some requests impose."""
+    if any(request.pins or request.template or request.length for request in requests):
+        raise UserError(f"models of the system {system} cannot pin words, fill gaps or keep to a length; use a CMLM.")

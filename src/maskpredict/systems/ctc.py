@@ -10,7 +10,6 @@ A system that the paper compares with. The decoder takes the lengthened output a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -24,31 +23,18 @@ from maskpredict.model.config import ModelConfig
 from maskpredict.model.layout import Layout, Padded
 from maskpredict.model.transformer import initialise, suppress
 from maskpredict.systems.alignments import Problem, best_alignment, surprise_of
-from maskpredict.systems.base import Loss, System, Vocabulary
+from maskpredict.systems.base import Loss, System, Vocabulary, refuse_constraints
+from maskpredict.systems.one_pass import OnePassSettings
 
 TIMES = 3
 """How much longer than its source a target may be; with fewer positions than words there is no alignment."""
-
-
-@dataclass(frozen=True)
-class CTCSettings:
-    """How a CTC model translates: in one way."""
-
-    num_hypotheses: int = 1
-    """There is only one translation."""
-    suppress_tokens: tuple[int, ...] = ()
-    """Ids that are never produced."""
-
-    def __post_init__(self) -> None:
-        if self.num_hypotheses != 1:
-            raise UserError(f"num_hypotheses is {self.num_hypotheses}; a CTC model has one translation of a sentence.")
 
 
 class CTC(System):
     """P(target | source) as a sum over alignments, whose positions are predicted independently of each other."""
 
     name: ClassVar[str] = "ctc"
-    settings_type: ClassVar[type] = CTCSettings
+    settings_type: ClassVar[type] = OnePassSettings
     loss_parts: ClassVar[tuple[str, ...]] = ("word",)
 
     def __init__(self, config: ModelConfig, vocabulary: Vocabulary, label_smoothing: float = 0.1) -> None:
@@ -90,7 +76,7 @@ class CTC(System):
         return Problem(scores_NC, layout.spread(places), layout.lengths_B, words_BL, target.layout.lengths_B)
 
     @torch.inference_mode()
-    def translate(self, requests: Sequence[Request], settings: CTCSettings) -> list[list[Hypothesis]]:
+    def translate(self, requests: Sequence[Request], settings: OnePassSettings) -> list[list[Hypothesis]]:
         """The likeliest word or blank at each position, less repetitions and blanks."""
         logits_NV, layout = self._logits(requests, settings)
         best = best_tokens(logits_NV, 1)
@@ -104,7 +90,7 @@ class CTC(System):
 
     @torch.inference_mode()
     def score(
-        self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: CTCSettings
+        self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: OnePassSettings
     ) -> list[Hypothesis]:
         """The targets with their likeliest alignments: what `translate` finds is the likeliest of its own."""
         logits_NV, layout = self._logits(requests, settings)
@@ -120,9 +106,8 @@ class CTC(System):
             found.append(_hypothesis(ids, log_probs, self.blank))
         return found
 
-    def _logits(self, requests: Sequence[Request], settings: CTCSettings) -> tuple[Tensor, Padded]:
-        if any(request.pins or request.template or request.length for request in requests):
-            raise UserError("a CTC model cannot pin words, fill gaps or keep to a length; use a CMLM.")
+    def _logits(self, requests: Sequence[Request], settings: OnePassSettings) -> tuple[Tensor, Padded]:
+        refuse_constraints(requests, self.name)
         source = pad([request.source for request in requests], self.special.pad, self.device)
         hidden, layout = self._hidden(source)
         assert isinstance(layout, Padded)

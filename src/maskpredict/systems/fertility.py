@@ -11,7 +11,6 @@ Shape letters: B sentences, S source positions, L target positions, C classes of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -20,39 +19,23 @@ from torch import Tensor, nn
 
 from maskpredict.decoding.best_tokens import best_tokens
 from maskpredict.decoding.hypothesis import Hypothesis, Request
-from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens, pad, round_up
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.layout import Layout, Padded
 from maskpredict.model.transformer import initialise, suppress
-from maskpredict.systems.base import Loss, System, Vocabulary
+from maskpredict.systems.base import Loss, System, Vocabulary, refuse_constraints
+from maskpredict.systems.one_pass import OnePassSettings
 from maskpredict.systems.word_aligner import WordAligner, fertilities, surprise
 
 MOST = 9
 """Highest fertility that is predicted."""
 
 
-@dataclass(frozen=True)
-class FertilitySettings:
-    """How a fertility model translates: in one way."""
-
-    num_hypotheses: int = 1
-    """There is only one translation."""
-    suppress_tokens: tuple[int, ...] = ()
-    """Ids that are never produced."""
-
-    def __post_init__(self) -> None:
-        if self.num_hypotheses != 1:
-            raise UserError(
-                f"num_hypotheses is {self.num_hypotheses}; a fertility model has one translation of a sentence."
-            )
-
-
 class Fertility(System):
     """Predicts all target words at once from copies of the source words."""
 
     name: ClassVar[str] = "fertility"
-    settings_type: ClassVar[type] = FertilitySettings
+    settings_type: ClassVar[type] = OnePassSettings
     loss_parts: ClassVar[tuple[str, ...]] = ("word", "fertility", "alignment")
 
     def __init__(self, config: ModelConfig, vocabulary: Vocabulary, label_smoothing: float = 0.1) -> None:
@@ -93,10 +76,9 @@ class Fertility(System):
         return self.transformer.decode_states(states, target, memory, source.layout, causal=False)
 
     @torch.inference_mode()
-    def translate(self, requests: Sequence[Request], settings: FertilitySettings) -> list[list[Hypothesis]]:
+    def translate(self, requests: Sequence[Request], settings: OnePassSettings) -> list[list[Hypothesis]]:
         """The likeliest word at each position, after the likeliest fertilities."""
-        if any(request.pins or request.template or request.length for request in requests):
-            raise UserError("a fertility model cannot pin words, fill gaps or keep to a length; use a CMLM.")
+        refuse_constraints(requests, self.name)
         encoded, source, fertilities_BS = self._encode(requests)
         lengths_B = fertilities_BS.sum(1).clamp(1, self.config.max_positions - 1)
         target = Padded.of(lengths_B, round_up(int(lengths_B.max())))
@@ -107,7 +89,7 @@ class Fertility(System):
 
     @torch.inference_mode()
     def score(
-        self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: FertilitySettings
+        self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: OnePassSettings
     ) -> list[Hypothesis]:
         """The targets after the likeliest fertilities, which for another length are stretched."""
         encoded, source, fertilities_BS = self._encode(requests)
@@ -127,7 +109,7 @@ class Fertility(System):
         return encoded, source, fertilities_BS
 
     def _logits(
-        self, encoded: Tensor, source: Tokens, fertilities_BS: Tensor, target: Padded, settings: FertilitySettings
+        self, encoded: Tensor, source: Tokens, fertilities_BS: Tensor, target: Padded, settings: OnePassSettings
     ) -> Tensor:
         hidden = self._decode(encoded, source, fertilities_BS, target)
         return suppress(self.transformer.output(hidden.flatten(0, 1)), settings.suppress_tokens)
