@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from maskpredict.decoding.hypothesis import Pin, Request
+from maskpredict.decoding.hypothesis import Request
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, pad
 from maskpredict.systems import CTC, System
@@ -85,12 +85,6 @@ def test_scoring_a_translation_gives_the_score_it_had(model: CTC, sources: list[
         assert again.log_probs == pytest.approx(best.log_probs, abs=1e-5)
 
 
-def test_what_it_cannot_do_is_refused(model: CTC) -> None:
-    source = (5, 6, 2)
-    for request in (Request(source, length=4), Request(source, pins=(Pin((5,)),)), Request(source, template=((5,),))):
-        with pytest.raises(UserError, match="cannot pin words, fill gaps or keep to a length"):
-            model.translate([request], OnePassSettings())
-    with pytest.raises(UserError, match="one translation of a sentence"):
-        OnePassSettings(num_hypotheses=2)
+def test_a_target_that_does_not_fit_is_refused(model: CTC) -> None:
     with pytest.raises(UserError, match="4 subwords is too long for its source"):
         model.score([Request((2,))], [[5, 6, 7, 2]], OnePassSettings())

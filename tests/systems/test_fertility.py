@@ -9,8 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from maskpredict.decoding.hypothesis import Pin, Request
-from maskpredict.errors import UserError
+from maskpredict.decoding.hypothesis import Request
 from maskpredict.model.batch import Batch, pad
 from maskpredict.systems import Fertility, System
 from maskpredict.systems.fertility import copies
@@ -116,12 +115,3 @@ def test_without_any_copies_a_translation_is_one_word(model: Fertility) -> None:
     model.fertility.bias.copy_(F.one_hot(torch.tensor(0), 10))
     (best,) = model.translate([Request((5, 6, 2))], SETTINGS)[0]
     assert len(best.ids) == 1
-
-
-def test_what_it_cannot_do_is_refused(model: Fertility) -> None:
-    source = (5, 6, 2)
-    for request in (Request(source, length=4), Request(source, pins=(Pin((5,)),)), Request(source, template=((5,),))):
-        with pytest.raises(UserError, match="cannot pin words, fill gaps or keep to a length"):
-            model.translate([request], OnePassSettings())
-    with pytest.raises(UserError, match="one translation of a sentence"):
-        OnePassSettings(num_hypotheses=2)

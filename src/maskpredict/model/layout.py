@@ -33,6 +33,11 @@ class Padded:
         return cls(lengths_B, torch.arange(width, device=lengths_B.device) < lengths_B[:, None])
 
     @property
+    def max_length(self) -> int:
+        """No row is longer."""
+        return self.valid_BT.shape[1]
+
+    @property
     def valid(self) -> Tensor:
         """True where a real token stands, in the shape of the ids."""
         return self.valid_BT

@@ -10,7 +10,8 @@ Shape letters: B sentences, S source positions, L target positions, C classes of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -68,8 +69,7 @@ class Fertility(System):
     def _decode(self, encoded: Tensor, source: Tokens, fertilities_BS: Tensor, target: Layout) -> Tensor:
         """The decoder's output for targets of this layout."""
         ids_BS = source.layout.spread(source.ids)
-        width = target.spread(target.rows).shape[1]
-        copied_BL = copies(fertilities_BS, target.lengths_B, width).clamp(max=ids_BS.shape[1] - 1)
+        copied_BL = copies(fertilities_BS, target.lengths_B, target.max_length).clamp(max=ids_BS.shape[1] - 1)
         ids = ids_BS.gather(1, copied_BL)[target.rows, target.positions]
         states = self.transformer.source(ids, target.positions)
         memory = self.transformer.memory(encoded)
@@ -79,40 +79,63 @@ class Fertility(System):
     def translate(self, requests: Sequence[Request], settings: OnePassSettings) -> list[list[Hypothesis]]:
         """The likeliest word at each position, after the likeliest fertilities."""
         refuse_constraints(requests, self.name)
-        encoded, source, fertilities_BS = self._encode(requests)
-        lengths_B = fertilities_BS.sum(1).clamp(1, self.config.max_positions - 1)
-        target = Padded.of(lengths_B, round_up(int(lengths_B.max())))
-        best = best_tokens(self._logits(encoded, source, fertilities_BS, target, settings), 1)
-        ids_BL, log_probs_BL = (found.view(target.rows.shape).tolist() for found in (best.tokens_RC, best.log_probs_RC))
-        rows = zip(ids_BL, log_probs_BL, lengths_B.tolist(), strict=True)
-        return [[_hypothesis(ids[:length], log_probs[:length])] for ids, log_probs, length in rows]
+        sources = self._encode(requests)
+        lengths = sources.fertilities_BS.sum(1).clamp(1, self.config.max_positions - 1).tolist()
+        found: dict[int, list[Hypothesis]] = {}
+        for rows, logits_RLV in self._of_one_width(sources, lengths, settings):
+            best = best_tokens(logits_RLV.flatten(0, 1), 1)
+            ids_RL, log_probs_RL = (x.view(len(rows), -1).tolist() for x in (best.tokens_RC, best.log_probs_RC))
+            for row, ids, log_probs in zip(rows, ids_RL, log_probs_RL, strict=True):
+                found[row] = [_hypothesis(ids[: lengths[row]], log_probs[: lengths[row]])]
+        return [found[row] for row in range(len(requests))]
 
     @torch.inference_mode()
     def score(
         self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: OnePassSettings
     ) -> list[Hypothesis]:
         """The targets after the likeliest fertilities, which for another length are stretched."""
-        encoded, source, fertilities_BS = self._encode(requests)
-        given = pad(targets, self.special.pad, self.device)
-        assert isinstance(given.layout, Padded)
-        logits_NV = self._logits(encoded, source, fertilities_BS, given.layout, settings)
-        norm_N = best_tokens(logits_NV, 1).norm_R
-        log_probs_N = logits_NV.gather(1, given.ids.flatten()[:, None])[:, 0].float() - norm_N
-        rows = zip(targets, log_probs_N.view(given.ids.shape).tolist(), strict=True)
-        return [_hypothesis(list(ids), log_probs[: len(ids)]) for ids, log_probs in rows]
+        found: dict[int, Hypothesis] = {}
+        lengths = list(map(len, targets))
+        for rows, logits_RLV in self._of_one_width(self._encode(requests), lengths, settings):
+            ids_RL = pad([targets[row] for row in rows], self.special.pad, self.device).ids
+            norm_RL = best_tokens(logits_RLV.flatten(0, 1), 1).norm_R.view(ids_RL.shape)
+            log_probs_RL = (logits_RLV.gather(2, ids_RL[:, :, None])[:, :, 0].float() - norm_RL).tolist()
+            for row, log_probs in zip(rows, log_probs_RL, strict=True):
+                found[row] = _hypothesis(list(targets[row]), log_probs[: lengths[row]])
+        return [found[row] for row in range(len(requests))]
 
-    def _encode(self, requests: Sequence[Request]) -> tuple[Tensor, Tokens, Tensor]:
-        """The encoder's output, what it saw, and the likeliest fertilities [B, S]."""
+    def _encode(self, requests: Sequence[Request]) -> _Sources:
         source = pad([request.source for request in requests], self.special.pad, self.device)
         encoded = self.transformer.encode(source.ids, source.layout)
-        fertilities_BS = self.fertility(encoded).argmax(-1).masked_fill(~source.layout.valid, 0)
-        return encoded, source, fertilities_BS
+        return _Sources(encoded, source, self.fertility(encoded).argmax(-1).masked_fill(~source.layout.valid, 0))
 
-    def _logits(
-        self, encoded: Tensor, source: Tokens, fertilities_BS: Tensor, target: Padded, settings: OnePassSettings
-    ) -> Tensor:
-        hidden = self._decode(encoded, source, fertilities_BS, target)
-        return suppress(self.transformer.output(hidden.flatten(0, 1)), settings.suppress_tokens)
+    def _of_one_width(
+        self, sources: _Sources, lengths: list[int], settings: OnePassSettings
+    ) -> Iterator[tuple[list[int], Tensor]]:
+        """Sentences whose targets have one padded width, on which rounding depends, and their logits [R, L, V]."""
+        widths = [round_up(length) for length in lengths]
+        for width in sorted(set(widths)):
+            rows = [row for row, own in enumerate(widths) if own == width]
+            own = sources.select(torch.tensor(rows, device=self.device))
+            target = Padded.of(torch.tensor([lengths[row] for row in rows], device=self.device), width)
+            hidden = self._decode(own.encoded, own.tokens, own.fertilities_BS, target)
+            yield rows, suppress(self.transformer.output(hidden), settings.suppress_tokens)
+
+
+@dataclass(frozen=True)
+class _Sources:
+    """After the encoder."""
+
+    encoded: Tensor
+    tokens: Tokens
+    fertilities_BS: Tensor
+    """The likeliest."""
+
+    def select(self, rows: Tensor) -> _Sources:
+        layout = self.tokens.layout
+        assert isinstance(layout, Padded)
+        tokens = Tokens(self.tokens.ids[rows], layout.select(rows))
+        return _Sources(self.encoded[rows], tokens, self.fertilities_BS[rows])
 
 
 def copies(fertilities_BS: Tensor, lengths_B: Tensor, width: int) -> Tensor:
