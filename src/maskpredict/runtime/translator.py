@@ -68,6 +68,7 @@ class Translator:
         if self.compute_type != "int8":
             self.system.to(self.device, getattr(torch, self.compute_type))
         self.max_input_length = _input_limit(contents.config.max_positions, max_input_length)
+        self._batch_tokens = batch_tokens(self.device)
         self._resolved: dict[str, Any] = {}
         self._settings({})  # a damaged generation.json is noticed now
 
@@ -206,8 +207,7 @@ class Translator:
     def _batches(
         self, requests: list[Request], settings: Any, max_batch_size: int | None, batch_type: BatchType
     ) -> Iterator[list[int]]:
-        tokens = batch_tokens(self.device)
-        default = tokens if batch_type == "tokens" else tokens // 64
+        default = self._batch_tokens if batch_type == "tokens" else self._batch_tokens // 64
         size = default if max_batch_size is None else max_batch_size
         system = self.system
         return batches(requests, settings, size, batch_type, slot=system.reserves_slot, sharing=system.sharing)
