@@ -11,7 +11,7 @@ blank, then of each word of the target.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -52,10 +52,9 @@ class Problem:
     words_BL: Tensor
     word_counts_B: Tensor
 
-    def scores(self, t: int) -> At:
-        """Of the blank, [B, 1] for all of them, and of the words, at one position of every sentence."""
-        scores_BC = self.scores_NC[self.places_BT[:, t]]
-        return At(scores_BC[:, :1], scores_BC[:, 1:])
+    def scores(self) -> list[At]:
+        """At each position of every sentence: of the blank, [B, 1] for all of them, and of the words."""
+        return [At(scores_BC[:, :1], scores_BC[:, 1:]) for scores_BC in self.scores_NC[self.places_BT.T]]
 
     @property
     def may_follow_BL(self) -> Tensor:
@@ -73,6 +72,11 @@ class Table:
     words: Tensor
     """[T, B, L]."""
 
+    @classmethod
+    def of(cls, steps: Sequence[At]) -> Table:
+        """From the first position to the last."""
+        return cls(torch.stack([at.blank for at in steps]), torch.stack([at.word for at in steps]))
+
     def at_the_end(self, problem: Problem, plus: Plus) -> Tensor:
         """How likely each whole target is: it ends with its last word, or with the blank after it."""
         count_B1 = problem.word_counts_B[:, None]
@@ -86,17 +90,16 @@ def forward_table(problem: Problem, plus: Plus, in_few_kernels: bool = False) ->
     Behind a sentence's last position it stays as it is there.
     """
     further = _compiled(_one_further) if in_few_kernels else _one_further
-    follow_BL, width = problem.may_follow_BL, problem.places_BT.shape[1]
-    scores = problem.scores(0)
+    follow_BL, (first, *others) = problem.may_follow_BL, problem.scores()
     at = At(
-        torch.cat([scores.blank, torch.full_like(scores.word, NEVER)], 1),
-        torch.cat([scores.word[:, :1], torch.full_like(scores.word[:, 1:], NEVER)], 1),
+        torch.cat([first.blank, torch.full_like(first.word, NEVER)], 1),
+        torch.cat([first.word[:, :1], torch.full_like(first.word[:, 1:], NEVER)], 1),
     )
     steps = [at]
-    for t in range(1, width):
-        at = further(at, problem.scores(t), follow_BL, t < problem.lengths_B, plus)
+    for t, scores in enumerate(others, start=1):
+        at = further(at, scores, follow_BL, t < problem.lengths_B, plus)
         steps.append(at)
-    return Table(torch.stack([at.blank for at in steps]), torch.stack([at.word for at in steps]))
+    return Table.of(steps)
 
 
 def _one_further(at: At, scores: At, follow_BL: Tensor, inside_B: Tensor, plus: Plus) -> At:
@@ -145,8 +148,8 @@ def _surprise(
     problem = Problem(scores_NC, places_BT, lengths_B, words_BL, word_counts_B)
     table = forward_table(problem, torch.logaddexp, in_few_kernels=scores_NC.is_cuda)
     all_B = table.at_the_end(problem, torch.logaddexp)
-    shares_BTC = _shares(problem, table, all_B, in_few_kernels=scores_NC.is_cuda)
-    return -all_B, -shares_BTC[rows_N, positions_N]
+    shares_TBC = _shares(problem, table, all_B, in_few_kernels=scores_NC.is_cuda)
+    return -all_B, -shares_TBC[positions_N, rows_N]
 
 
 @_surprise.register_fake
@@ -169,25 +172,23 @@ _surprise.register_autograd(_gradient, setup_context=_remember)
 
 
 def _shares(problem: Problem, table: Table, all_B: Tensor, in_few_kernels: bool) -> Tensor:
-    """The share [B, T, C] of a target's probability that goes through the blank, or each word, at each position."""
+    """The share [T, B, C] of a target's probability that goes through the blank, or each word, at each position."""
     back = _compiled(_one_back) if in_few_kernels else _one_back
-    follow_BL, width = problem.may_follow_BL, problem.places_BT.shape[1]
-    counts_B1, all_B1 = problem.word_counts_B[:, None], all_B[:, None]
+    follow_BL, counts_B1, all_B1 = problem.may_follow_BL, problem.word_counts_B[:, None], all_B[:, None]
     number = torch.arange(table.blanks.shape[2], device=counts_B1.device)
     end = At(
         torch.zeros_like(table.blanks[0]).masked_fill(number != counts_B1, NEVER),
         torch.zeros_like(table.words[0]).masked_fill(number[:-1] != counts_B1 - 1, NEVER),
     )
-    shares = []
-    after = end  # how likely what comes after each place is
-    for t in reversed(range(width)):
-        if t < width - 1:
-            after = back(after, problem.scores(t + 1), follow_BL, t < problem.lengths_B - 1, end)
-        of_blank = (table.blanks[t] + after.blank - all_B1).exp().sum(1, keepdim=True)
-        of_words = (table.words[t] + after.word - all_B1).exp()
-        shares.append(torch.cat([of_blank, of_words], 1))
-    there_BT = torch.arange(width, device=all_B.device) < problem.lengths_B[:, None]
-    return torch.where((there_BT & (all_B1 > NEVER))[:, :, None], torch.stack(shares[::-1], 1), 0.0)
+    steps = [end]  # how likely what comes after each place is, from the last position to the first
+    for t, scores in reversed(list(enumerate(problem.scores()))[1:]):
+        steps.append(back(steps[-1], scores, follow_BL, t < problem.lengths_B, end))
+    after = Table.of(steps[::-1])
+    of_blank = (table.blanks + after.blanks - all_B1).exp().sum(2, keepdim=True)
+    of_words = (table.words + after.words - all_B1).exp()
+    there_TB = torch.arange(len(steps), device=all_B.device)[:, None] < problem.lengths_B
+    counts_TB1 = (there_TB & (all_B > NEVER))[:, :, None]
+    return torch.where(counts_TB1, torch.cat([of_blank, of_words], 2), 0.0)
 
 
 def _one_back(after: At, scores: At, follow_BL: Tensor, inside_B: Tensor, end: At) -> At:
