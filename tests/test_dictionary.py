@@ -28,6 +28,7 @@ def test_text_becomes_marked_subwords_and_text_again(tokenizer: Tokenizer) -> No
     ids = tokenizer.encode("hay  haah y")
     assert tokenizer.pieces(ids) == ["hay", "ha@@", "a@@", "h", "y"]
     assert tokenizer.decode(ids) == "hay haah y"
+    assert tokenizer.encode_many(["hay  haah y", ""]) == [ids, []]
 
 
 @given(text=st.text(alphabet="hay ", max_size=20))

@@ -55,10 +55,10 @@ def test_pieces_and_ids_are_inverse(tokenizer: Tokenizer) -> None:
     assert tokenizer.ids(["no such piece"]) == [tokenizer.special.unk]
 
 
-def test_a_block_is_encoded_like_its_lines(tokenizer: Tokenizer) -> None:
-    assert isinstance(tokenizer, SentencePieceTokenizer)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_block_is_encoded_like_its_lines(tokenizer: Tokenizer, threads: int) -> None:
     lines = ["the old boat", "", "quiet mill"] * 10
-    assert tokenizer.encode_many(lines, threads=2) == [tokenizer.encode(line) for line in lines]
+    assert tokenizer.encode_many(lines, threads) == [tokenizer.encode(line) for line in lines]
 
 
 def test_a_tokenizer_survives_its_file_and_pickling(tokenizer: Tokenizer, tmp_path: Path) -> None:

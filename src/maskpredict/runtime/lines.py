@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import torch
+
 from maskpredict.corpus.reading import printable
 from maskpredict.decoding.drafts import shortest_with
 from maskpredict.decoding.hypothesis import Gap, Hypothesis, Pin, Request
@@ -18,6 +20,9 @@ from maskpredict.tokenizer import Tokenizer, Tokenizers
 
 PinLike = str | tuple[str, int]
 """A phrase that must appear, anywhere or with its first subword at a place counted from 0."""
+
+MOST_THREADS, LINES_PER_THREAD = 8, 16
+"""Threads that cut many lines into subwords, so that a fast GPU need not wait for that; a few lines take one."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -47,25 +52,44 @@ class LineCodec:
         self.max_positions, self.max_input = max_positions, max_input
         self.pretokenized = pretokenized
 
-    def requests(self, line: Line, number: int) -> list[Request]:
-        """The line as one request, as several if it is too long, or as none if it has no text."""
-        try:
-            if line.template is not None:
-                return [self._whole(line)]
-            pieces = self._pieces(line.source)
-            if line.is_plain or not pieces:
-                return [Request(self._ended(ids, self.source)) for ids in pieces]
-            return [self._whole(line)]
-        except UserError as error:
-            raise UserError(f"line {number}: {error}") from error
+    def requests(self, lines: Sequence[Line], first: int) -> list[list[Request]]:
+        """Each line as one request, as several if it is too long, or as none if it has no text.
+
+        `first` is the number of the first line.
+        """
+        texts = [clean(line.source) for line in lines]
+        found = []
+        for number, (line, text, ids) in enumerate(zip(lines, texts, self._all_ids(texts), strict=True), first):
+            try:
+                found.append(self._requests(line, text, ids))
+            except UserError as error:
+                raise UserError(f"line {number}: {error}") from error
+        return found
+
+    def _all_ids(self, texts: list[str]) -> list[list[int]]:
+        if self.pretokenized:
+            return [self._ids(text, self.source) for text in texts]
+        threads = min(torch.get_num_threads(), MOST_THREADS, len(texts) // LINES_PER_THREAD)
+        return self.source.encode_many(texts, max(1, threads))
+
+    def _requests(self, line: Line, text: str, ids: list[int]) -> list[Request]:
+        if line.template is not None or (ids and not line.is_plain):
+            return [self._whole(line, ids)]
+        if len(ids) <= self.max_input:
+            pieces = [ids] if ids else []
+        elif self.pretokenized:
+            pieces = hard_cut(ids, self.max_input)
+        else:
+            pieces = pieces_of(text, self.source.encode, self.max_input)
+        return [Request(self._ended(piece)) for piece in pieces]
 
     def scored(self, source: str, target: str, number: int) -> tuple[Request, list[int]]:
         """A pair to score. Ready-made subwords of the target are taken as they are, with or without an end mark."""
         try:
-            ids = self._ids(target, self.target)
+            ids = self._ids(clean(target), self.target)
             target_ids = ids if self.pretokenized and ids else [*ids, self.target.special.eos]
             self._check_target(len(target_ids))
-            return self._whole(Line(source)), target_ids
+            return self._whole(Line(source), self._ids(clean(source), self.source)), target_ids
         except UserError as error:
             raise UserError(f"line {number}: {error}") from error
 
@@ -86,34 +110,28 @@ class LineCodec:
             text, tokens, hypothesis.score, hypothesis.log_probs, hypothesis.passes, hypothesis.lengths, trace=trace
         )
 
-    def _whole(self, line: Line) -> Request:
+    def _whole(self, line: Line, ids: list[int]) -> Request:
         """A line that must not be cut."""
-        ids = self._ids(line.source, self.source)
         if len(ids) > self.max_input:
             raise UserError(
                 f"a source of {len(ids)} subwords is too long to be treated as a whole (at most {self.max_input}); "
                 "shorten it."
             )
-        source = self._ended(ids, self.source)
+        source = self._ended(ids)
         if isinstance(line.template, tuple):
             return self._with_gaps(source, line.template)
         if line.template is not None:
             return Request(source, template=self._template(line.template))
-        length = None if line.reference is None else len(self._ids(line.reference, self.target)) + 1
+        length = None if line.reference is None else len(self._ids(clean(line.reference), self.target)) + 1
         if length is not None:
             self._check_target(length)
         return Request(source, length=length, pins=self._pins(line.pins))
 
-    def _pieces(self, text: str) -> list[list[int]]:
-        if self.pretokenized:
-            return hard_cut(self._ids(text, self.source), self.max_input)
-        return pieces_of(clean(text), self.source.encode, self.max_input)
+    def _ids(self, clean_text: str, tokenizer: Tokenizer) -> list[int]:
+        return tokenizer.ids(clean_text.split()) if self.pretokenized else tokenizer.encode(clean_text)
 
-    def _ids(self, text: str, tokenizer: Tokenizer) -> list[int]:
-        return tokenizer.ids(clean(text).split()) if self.pretokenized else tokenizer.encode(clean(text))
-
-    def _ended(self, ids: list[int], tokenizer: Tokenizer) -> tuple[int, ...]:
-        return (*ids, tokenizer.special.eos)
+    def _ended(self, source_ids: list[int]) -> tuple[int, ...]:
+        return (*source_ids, self.source.special.eos)
 
     def _template(self, text: str) -> Template:
         template = parse_template(clean(text), self.target)
@@ -144,7 +162,7 @@ class LineCodec:
         return tuple(made)
 
     def _pin(self, phrase: str, place: int | None) -> Pin:
-        ids = self._ids(phrase, self.target)
+        ids = self._ids(clean(phrase), self.target)
         if not ids:
             raise UserError(f"the pin {phrase!r} has no text; leave it out.")
         return Pin(tuple(ids), place)

@@ -136,7 +136,7 @@ class Translator:
         n_best = resolved.num_hypotheses > 1
         remaining, first = iter(lines), 1
         while block := list(islice(remaining, window or self._window)):
-            per_line = [codec.requests(line, number) for number, line in enumerate(block, first)]
+            per_line = codec.requests(block, first)
             requests = [request for own in per_line for request in own]
             found = iter(self._run(requests, resolved, max_batch_size, batch_type))
             for own in per_line:
