@@ -175,8 +175,10 @@ def replayed(
     recordings = translator.system.recordings
     if not (isinstance(recordings, Recordings) and recordings.made):
         return None, None
-    graph = list(recordings.made.values())[-1].graph  # of the widest, if the first one was too narrow
-    assert graph is not None
+    recording = list(recordings.made.values())[-1]  # the widest, if the first one was too narrow
+    assert recording is not None
+    assert recording.graph is not None
+    graph = recording.graph
     launched, finished = [], []
     for _ in range(REPETITIONS):
         torch.cuda.synchronize()

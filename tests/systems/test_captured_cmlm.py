@@ -143,7 +143,8 @@ def test_what_no_recording_is_wide_enough_for_is_left_to_the_plain_path(requests
     assert shape.widened(100, 512) == replace(shape, target_width=112)
     assert shape.widened(500, 510) == replace(shape, target_width=504)
     assert shape.widened(505, 510) is None
-    assert replace(shape, sentences=64).widened(100, 512) is None
+    assert replace(shape, sentences=64).widened(112, 512) is None
+    assert replace(shape, sentences=32).widened(100, 512) is not None
 
 
 @pytest.mark.parametrize(
@@ -192,3 +193,24 @@ def test_what_was_not_needed_for_longest_is_forgotten_first(
     for passes in (1, 2, 1, 3):
         recordings.translate(requests[:1], settings[passes - 1])
     assert [shape.iterations for shape in recordings.made] == [1, 3]
+
+
+def test_a_large_shape_is_recorded_when_it_comes_again(
+    system: CMLM, requests: list[Request], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(captured_cmlm, "AT_FIRST_SIGHT", 100)
+    recordings, settings = Recordings(system, fusing=False), MaskPredictSettings(2, 1)
+    assert recordings.translate(requests[:1], settings) is not None
+    large = sorted(requests, key=lambda request: len(request.source))[:16]
+    assert recordings.translate(large, settings) is None
+    found = recordings.translate(large, settings)
+    assert found is not None
+    for own, plain in zip(found, system.translate(large, settings), strict=True):
+        assert_same(ranked(own, settings), plain)
+
+
+@pytest.mark.parametrize(("source_length", "widths"), [(16, [24, 24, 32]), (20, [24, 32, 32])])
+def test_more_drafts_get_more_room(source_length: int, widths: list[int]) -> None:
+    request = Request((7,) * source_length)
+    shapes = [Shape.of([request] * many, MaskPredictSettings(4, 1), 512) for many in (16, 32, 256)]
+    assert [shape and shape.target_width for shape in shapes] == widths

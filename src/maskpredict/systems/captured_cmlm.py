@@ -26,7 +26,7 @@ from maskpredict.model.fused_view import FUSING, fused_view, give_up
 from maskpredict.systems import captured_fused
 from maskpredict.systems.captured_fused import FusedComputation
 from maskpredict.systems.captured_plain import PlainComputation
-from maskpredict.systems.captured_shape import Shape
+from maskpredict.systems.captured_shape import AT_FIRST_SIGHT, Shape
 
 if TYPE_CHECKING:
     from maskpredict.systems.cmlm import CMLM
@@ -58,8 +58,8 @@ class Recordings:
         self.fusing = fusing
         """Whether fused kernels are still to be used where they can be: they are given up where they fail."""
         self.fused: FusedTransformer | None = None
-        self.made: dict[Shape, Recording] = {}
-        """In the order in which they were last needed."""
+        self.made: dict[Shape, Recording | None] = {}
+        """In the order in which they were last needed; None for a shape that was seen once and not recorded."""
         self.pool: Pool | None = None
         """Room for what is computed on the way. All recordings share it, since one runs at a time."""
         self.in_use = threading.Lock()
@@ -71,6 +71,9 @@ class Recordings:
         shape = Shape.of(requests, settings, longest)
         with self.in_use:
             while shape is not None:
+                if shape.positions > AT_FIRST_SIGHT and shape not in self.made:
+                    self._keep(shape, None)
+                    return None
                 try:
                     return self._translate(shape, requests, settings)
                 except TooNarrow as error:
@@ -80,11 +83,9 @@ class Recordings:
     def _translate(
         self, shape: Shape, requests: Sequence[Request], settings: MaskPredictSettings
     ) -> list[list[Finished]]:
-        if shape in self.made:
-            self.made[shape] = self.made.pop(shape)
-            return self.made[shape].translate(requests, settings)
-        if len(self.made) >= MOST_RECORDINGS:
-            self.made.pop(next(iter(self.made)))
+        if (recording := self.made.get(shape)) is not None:
+            self._keep(shape, recording)
+            return recording.translate(requests, settings)
         if (fused := self._fused(shape)) is not None:
             try:
                 return self._record(shape, fused, requests, settings)
@@ -102,8 +103,15 @@ class Recordings:
             self.pool = torch.cuda.graph_pool_handle()
         recording = Recording(self.system, shape, computation, self.pool)
         recording.run(requests)  # one that fails is not kept
-        self.made[shape] = recording
+        self._keep(shape, recording)
         return recording.translate(requests, settings)
+
+    def _keep(self, shape: Shape, recording: Recording | None) -> None:
+        """Note that this was needed now, and forget what was not needed for longest."""
+        self.made.pop(shape, None)
+        if len(self.made) >= MOST_RECORDINGS:
+            self.made.pop(next(iter(self.made)))
+        self.made[shape] = recording
 
     def _fused(self, shape: Shape) -> Computation | None:
         if not (self.fusing and captured_fused.suits(shape)):

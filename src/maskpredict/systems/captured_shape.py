@@ -9,10 +9,14 @@ from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.model.batch import round_up
 
-MOST_POSITIONS = 8_192
+MOST_POSITIONS = 32_768
 """Target positions beyond which a batch is large enough to keep a GPU busy without a recording."""
-ROOM = 4
-"""Positions by which a target may exceed its source at first: every position is computed, needed or not."""
+AT_FIRST_SIGHT = 8_192
+"""Target positions up to which a recording is made at once. A larger one takes longer to make, and is made when its
+shape comes a second time."""
+ROOMS = {0: 4, 32: 8, 256: 12}
+"""Positions by which targets may exceed the longest source at first, from so many drafts on. The more there are, the
+further the longest of them goes; but every position is computed, needed or not."""
 STEP_OF_MORE = 16
 """Widths of targets that need more are multiples of this, so that few shapes do for all of them."""
 
@@ -45,17 +49,18 @@ class Shape:
         if any(request.pins or request.template or request.length for request in requests):
             return None
         longest = max(len(request.source) for request in requests)
+        sentences = 1 << (len(requests) - 1).bit_length()
         shape = cls(
-            1 << (len(requests) - 1).bit_length(),
+            sentences,
             round_up(1 + longest),
-            min(round_up(longest + ROOM), max_positions // 8 * 8),
+            min(round_up(longest + _room(sentences * settings.length_candidates)), max_positions // 8 * 8),
             settings.length_candidates,
             settings.iterations,
             settings.suppress_tokens,
             settings.threshold,
             settings.prune_candidates,
         )
-        return shape if shape.rows * shape.target_width <= MOST_POSITIONS else None
+        return shape if shape.positions <= MOST_POSITIONS else None
 
     def widened(self, longest: int, max_positions: int) -> Shape | None:
         """The shape for targets up to this length, if a recording still suits them."""
@@ -66,3 +71,12 @@ class Shape:
     def rows(self) -> int:
         """Drafts that are decoded side by side."""
         return self.sentences * self.candidates
+
+    @property
+    def positions(self) -> int:
+        """Target positions of all drafts."""
+        return self.rows * self.target_width
+
+
+def _room(drafts: int) -> int:
+    return ROOMS[max(least for least in ROOMS if least <= drafts)]
