@@ -319,3 +319,13 @@ def _opened_by_its_reader(pipe: Path, process: subprocess.Popen[bytes]) -> int:
 def test_starting_up_does_not_load_torch() -> None:
     code = "import sys; from maskpredict.cli import app; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT).returncode == 0
+
+
+def test_a_judge_chooses(
+    translate: Filter, autoregressive_folder: Path, cmlm_folder: Path, sentences: list[str]
+) -> None:
+    text = "".join(f"{sentence}\n" for sentence in sentences)
+    judged = translate(text, "--judge", str(autoregressive_folder))
+    translator = Translator(cmlm_folder, judge=autoregressive_folder)
+    assert judged.splitlines() == [found.text for found in translator.translate(sentences, iterations=2)]
+    assert judged != translate(text)

@@ -195,3 +195,13 @@ def test_what_is_wrong_with_choices_gets_a_sentence(texts: Path, data: Path, cml
         *files, "--hypotheses", f"a b={texts}/good.txt", "--hypotheses", f"a-b={texts}/bad.txt",
         "--save-translations", data.parent / "saved",
     )  # fmt: skip
+
+
+def test_a_model_can_have_a_judge(cmlm_folder: Path, autoregressive_folder: Path, data: Path) -> None:
+    model = f"alone={cmlm_folder},iterations=2"
+    judged = f"judged={cmlm_folder},iterations=2,judge={autoregressive_folder}"
+    result = record("--model", model, "--model", judged, "--data", data, "--split", "test.long", "--metric", "bleu")
+    alone, chosen = result["sets"][0]["systems"]
+    assert "judge" not in alone["origin"]
+    assert chosen["origin"]["judge"] == str(autoregressive_folder)
+    assert chosen["scores"][0]["score"] > alone["scores"][0]["score"]

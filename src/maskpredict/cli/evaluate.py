@@ -78,6 +78,7 @@ def evaluate(
     prune_candidates: options.PruneCandidates = None,
     beam_size: options.BeamSize = None,
     length_penalty: options.LengthPenalty = None,
+    judge: options.Judge = None,
     batch_tokens: options.BatchTokens = None,
     device: options.Device = "auto",
     compute_type: options.ComputeType = "auto",
@@ -107,6 +108,7 @@ def evaluate(
         prune_candidates=prune_candidates,
         beam_size=beam_size,
         length_penalty=length_penalty,
+        judge=judge,
     )
     files = [HypothesisFile(Path(path), name) for name, path in map(_named, hypotheses or ())]
     models = _Models(device, compute_type, threads, batch_tokens)
@@ -122,11 +124,11 @@ def evaluate(
 
 
 class _Models:
-    """Opens models for scoring, each folder once."""
+    """Opens models for scoring, each once with each judge."""
 
     def __init__(self, device: str, compute_type: str, threads: int | None, batch_tokens: int | None) -> None:
         self.device, self.compute_type, self.threads, self.batch_tokens = device, compute_type, threads, batch_tokens
-        self.translators: dict[str, Translator] = {}
+        self.translators: dict[tuple[str, str | None], Translator] = {}
 
     def open(self, text: str, settings: dict[str, Any]) -> ModelSystem:
         """The system that `[NAME=]MODEL[,setting=value...]` describes; its own settings go before the general ones."""
@@ -134,12 +136,12 @@ class _Models:
 
         described, *assignments = [text] if Path(text).exists() else text.split(",")
         name, model = _named(described)
-        if model not in self.translators:
-            self.translators[model] = options.open_translator(model, self.device, self.compute_type, self.threads)
-        own = dict(_setting(assignment, text) for assignment in assignments)
-        return ModelSystem(
-            self.translators[model], name or text, max_batch_size=self.batch_tokens, **{**settings, **own}
-        )
+        settings = {**settings, **dict(_setting(assignment, text) for assignment in assignments)}
+        judge = settings.pop("judge", None)
+        key = (model, judge)
+        if key not in self.translators:
+            self.translators[key] = options.open_translator(model, self.device, self.compute_type, self.threads, judge)
+        return ModelSystem(self.translators[key], name or text, max_batch_size=self.batch_tokens, **settings)
 
     @property
     def target_language(self) -> str:

@@ -27,6 +27,7 @@ def fill(
     iterations: options.Iterations = None,
     length_candidates: options.LengthCandidates = None,
     strategy: options.Strategy = None,
+    judge: options.Judge = None,
     batch_tokens: options.BatchTokens = None,
     device: options.Device = "auto",
     compute_type: options.ComputeType = "auto",
@@ -39,7 +40,7 @@ def fill(
     settings = options.settings_from(
         speed=speed, iterations=iterations, length_candidates=length_candidates, strategy=strategy
     )
-    translator = options.open_translator(model, device, compute_type, threads)
+    translator = options.open_translator(model, device, compute_type, threads, judge)
     from maskpredict.runtime.lines import Line
 
     filled = translator.translate_lines(

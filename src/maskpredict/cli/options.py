@@ -61,6 +61,10 @@ BeamSize = Annotated[
 LengthPenalty = Annotated[
     float | None, typer.Option(help="Power of the length that beam scores are divided by.", rich_help_panel=_DECODING)
 ]
+Judge = Annotated[
+    str | None,
+    typer.Option(help="Autoregressive model that chooses among the candidates.", rich_help_panel=_DECODING),
+]
 
 BatchTokens = Annotated[
     int | None,
@@ -106,8 +110,10 @@ def settings_from(**given: Any) -> dict[str, Any]:
     return settings
 
 
-def open_translator(model: str, device: str, compute_type: str, threads: int | None) -> Translator:
+def open_translator(
+    model: str, device: str, compute_type: str, threads: int | None, judge: str | None = None
+) -> Translator:
     """Load a model."""
     from maskpredict.runtime.translator import Translator
 
-    return Translator(model, device=device, compute_type=compute_type, intra_threads=threads)
+    return Translator(model, device=device, compute_type=compute_type, intra_threads=threads, judge=judge)

@@ -50,6 +50,7 @@ def translate(
     num_hypotheses: options.NumHypotheses = None,
     beam_size: options.BeamSize = None,
     length_penalty: options.LengthPenalty = None,
+    judge: options.Judge = None,
     batch_tokens: options.BatchTokens = None,
     device: options.Device = "auto",
     compute_type: options.ComputeType = "auto",
@@ -74,7 +75,7 @@ def translate(
         trace=True if play or format is TranslateFormat.trace else None,
     )
     typed = is_typed(file)
-    translator = options.open_translator(model, device, compute_type, threads)
+    translator = options.open_translator(model, device, compute_type, threads, judge)
     lines, sources = itertools.tee(_lines(file, reference, tuple(_pin(text) for text in pin or ())))
     translations = translator.translate_lines(
         lines,

@@ -37,6 +37,11 @@ class MaskPredictSettings:
     trace: bool = False
     """Record every pass."""
 
+    @property
+    def choices(self) -> int:
+        """How many translations of a sentence there are to choose from."""
+        return min(self.length_candidates, self.prune_candidates or self.length_candidates)
+
     def __post_init__(self) -> None:
         if self.iterations != "N" and self.iterations < 1:
             raise UserError(f'iterations is {self.iterations}; use 1 or more, or "N" for one per token.')

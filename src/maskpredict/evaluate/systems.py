@@ -77,6 +77,8 @@ class ModelSystem:
             "compute_type": translator.compute_type,
             "settings": resolved,
         }
+        if translator.judge is not None:
+            self._origin["judge"] = translator.judge.name
 
     def check(self, references: ReferenceSet) -> None:
         """Refuse a test set without sources, or of other languages."""

@@ -24,6 +24,7 @@ from maskpredict.runtime.batching import BatchType, batch_tokens, batches
 from maskpredict.runtime.compute_type import find_compute_type
 from maskpredict.runtime.find_model import find_device, find_model
 from maskpredict.runtime.halving import in_halves_if_needed
+from maskpredict.runtime.judge import Judge
 from maskpredict.runtime.lines import Line, LineCodec, PinLike
 from maskpredict.runtime.settings import resolve_settings
 from maskpredict.runtime.translation import Translation, joined
@@ -50,13 +51,15 @@ class Translator:
         compute_type: str = "auto",
         intra_threads: int | None = None,
         max_input_length: int | None = None,
+        judge: str | Path | ModelFolder | None = None,
     ) -> None:
         """`model` is the name of a shipped model, a model or run folder, or an opened `ModelFolder`.
 
         `compute_type` is auto, float32, bfloat16, float16, or int8 on a CPU; auto is the fastest that is exact enough,
         and the attribute `compute_type` says which that is. `intra_threads` sets PyTorch's threads for the whole
         process, by default four at most on a CPU. A line with more than `max_input_length` subwords (at most what the
-        model has positions for) is translated in pieces.
+        model has positions for) is translated in pieces. `judge` is an autoregressive model with the same subwords,
+        such as the teacher: the best translation is then the one that both together find likeliest.
         """
         contents = model if isinstance(model, ModelFolder) else ModelFolder.read(find_model(model))
         self.device = find_device(device)
@@ -71,6 +74,14 @@ class Translator:
         self._batch_tokens = batch_tokens(self.device)
         self._resolved: dict[str, Any] = {}
         self._settings({})  # a damaged generation.json is noticed now
+        self.judge = None if judge is None else self._opened_judge(judge)
+
+    def _opened_judge(self, model: str | Path | ModelFolder) -> Judge:
+        opened = Translator(model, device=str(self.device), compute_type=self.compute_type)
+        name = "" if isinstance(model, ModelFolder) else str(model)
+        judge = Judge(name, opened.system, opened.tokenizers, opened._settings({}))
+        judge.check(self.system, self.tokenizers)
+        return judge
 
     def translate(
         self,
@@ -197,12 +208,17 @@ class Translator:
         found: dict[int, list[Hypothesis]] = {}
         for batch in self._batches(requests, settings, max_batch_size, batch_type):
             results = in_halves_if_needed(
-                lambda some: self.system.translate(some, settings),
+                lambda some: self._translate(some, settings),
                 [requests[index] for index in batch],
                 self.system.make_room,
             )
             found.update(zip(batch, results, strict=True))
         return [found[index] for index in range(len(requests))]
+
+    def _translate(self, requests: list[Request], settings: Any) -> list[list[Hypothesis]]:
+        if self.judge is None:
+            return self.system.translate(requests, settings)
+        return self.judge.translate(self.system, requests, settings)
 
     def _batches(
         self, requests: list[Request], settings: Any, max_batch_size: int | None, batch_type: BatchType

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import ClassVar
 
 import torch
@@ -12,12 +13,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from maskpredict.decoding.beam_search import Beams, Search, beam_search
+from maskpredict.decoding.best_tokens import best_tokens
+from maskpredict.decoding.finish import ROWS_AT_ONCE
 from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens, pad, round_up
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.int8_transformer import Int8Transformer
-from maskpredict.model.layout import Padded
+from maskpredict.model.layout import Layout, Padded
 from maskpredict.model.transformer import Memory, Transformer, suppress
 from maskpredict.systems.base import Loss, System, Vocabulary, refuse_constraints
 from maskpredict.systems.captured_search import MOST_ROWS, SearchRecordings, Shape, search_kind
@@ -37,6 +40,11 @@ class BeamSettings:
     """How many translations to return for each sentence, best first."""
     suppress_tokens: tuple[int, ...] = ()
     """Ids that are never produced."""
+
+    @property
+    def choices(self) -> int:
+        """How many translations of a sentence there are to choose from."""
+        return self.beam_size
 
     def __post_init__(self) -> None:
         if self.beam_size < 1:
@@ -60,18 +68,18 @@ class Autoregressive(System):
 
     def loss(self, batch: Batch) -> Loss:
         """Cross-entropy of every target token given those before it."""
-        target = batch.target
-        hidden = self._hidden(batch.source, target)
+        source, target = batch.source, batch.target
+        memory = self.transformer.memory(self.transformer.encode(source.ids, source.layout))
+        hidden = self._hidden(target, memory, source.layout)
         counted = target.layout.valid.flatten()
         smooth, plain = self.word_loss(hidden.flatten(0, -2), target.ids.flatten(), counted)
         return Loss(smooth, counted.sum(), {"word": plain})
 
-    def _hidden(self, source: Tokens, target: Tokens) -> Tensor:
+    def _hidden(self, target: Tokens, memory: list[Memory], source: Layout) -> Tensor:
         """Decoder output at each position, having seen the tokens before it."""
         shifted = target.ids.roll(1, -1)
         inputs = torch.where(target.layout.positions == 0, self.special.bos, shifted)
-        memory = self.transformer.memory(self.transformer.encode(source.ids, source.layout))
-        return self.transformer.decode(inputs, target.layout, memory, source.layout, causal=True)
+        return self.transformer.decode(inputs, target.layout, memory, source, causal=True)
 
     def make_room(self) -> None:
         """Forget what was recorded; it can be recorded again."""
@@ -137,15 +145,32 @@ class Autoregressive(System):
         self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: BeamSettings
     ) -> list[Hypothesis]:
         """Log-probabilities of the given targets, normalised as beam search does."""
-        source = pad([request.source for request in requests], self.special.pad, self.device)
+        sources = list(dict.fromkeys(request.source for request in requests))  # several targets may have the same one
+        row_of = {source: row for row, source in enumerate(sources)}
+        rows_R = torch.tensor([row_of[request.source] for request in requests], device=self.device)
+        source = pad(sources, self.special.pad, self.device)
+        assert isinstance(source.layout, Padded)
+        memory = self.transformer.memory(self.transformer.encode(source.ids, source.layout))
+        own_memory = [Memory(layer.keys[rows_R], layer.values[rows_R]) for layer in memory]
         target = pad(targets, self.special.pad, self.device)
-        logits_BTV = suppress(self.transformer.output(self._hidden(source, target)).float(), settings.suppress_tokens)
-        chosen_BT = logits_BTV.log_softmax(-1).gather(-1, target.ids[..., None])[..., 0]
-        rows = [chosen[: len(ids)].tolist() for chosen, ids in zip(chosen_BT, targets, strict=True)]
+        hidden = self._hidden(target, own_memory, source.layout.select(rows_R))
+        valid = target.layout.valid
+        log_probs = iter(self._log_probs(hidden[valid], target.ids[valid], settings.suppress_tokens).tolist())
+        rows = [list(islice(log_probs, len(ids))) for ids in targets]
         return [
             Hypothesis(list(ids), row, sum(row) / len(row) ** settings.length_penalty, passes=1)
             for ids, row in zip(targets, rows, strict=True)
         ]
+
+    def _log_probs(self, hidden_ND: Tensor, ids_N: Tensor, suppressed: Sequence[int]) -> Tensor:
+        """Of these ids after these decoder outputs, [N]."""
+        at_once = ROWS_AT_ONCE["cuda" if hidden_ND.is_cuda else "cpu"]
+        found = []
+        for hidden_RD, ids_R in zip(hidden_ND.split(at_once), ids_N.split(at_once), strict=True):
+            logits_RV = suppress(self.transformer.output(hidden_RD), suppressed)
+            norm_R = best_tokens(logits_RV, 1).norm_R
+            found.append(logits_RV.gather(1, ids_R[:, None])[:, 0].float() - norm_R)
+        return torch.cat(found)
 
 
 ROOM = 16

@@ -16,6 +16,11 @@ class OnePassSettings:
     suppress_tokens: tuple[int, ...] = ()
     """Ids that are never produced."""
 
+    @property
+    def choices(self) -> int:
+        """How many translations of a sentence there are to choose from."""
+        return 1
+
     def __post_init__(self) -> None:
         if self.num_hypotheses != 1:
             raise UserError(f"num_hypotheses is {self.num_hypotheses}; this model has one translation of a sentence.")

@@ -1,0 +1,67 @@
+"""A second model that chooses among the translations of the first.
+
+Mask-predict predicts the words of a pass independently of each other, so its confidence says little about how well they
+go together, and least of all when it compares targets of different lengths. An autoregressive model, such as the
+teacher, tells how likely a finished target is as a whole, and in a single parallel pass, since nothing is left to be
+written. Gu et al. (2018) choose between fertilities in this way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from maskpredict.decoding.hypothesis import Hypothesis, Request
+from maskpredict.errors import UserError
+from maskpredict.systems.autoregressive import Autoregressive
+from maskpredict.systems.base import System
+from maskpredict.tokenizer import Tokenizer, Tokenizers
+
+
+class Judge:
+    """An autoregressive model with the subwords of the model that it judges."""
+
+    def __init__(self, name: str, system: System, tokenizers: Tokenizers, settings: Any) -> None:
+        if not isinstance(system, Autoregressive):
+            raise UserError(f"the judge is a model of the system {system.name}; use an autoregressive one.")
+        self.name = name
+        """What it was opened as."""
+        self.system, self.tokenizers, self.settings = system, tokenizers, settings
+
+    def check(self, judged: System, tokenizers: Tokenizers) -> None:
+        """Refuse to judge a model of another vocabulary, or of longer sentences."""
+        pairs = ((self.tokenizers.source, tokenizers.source), (self.tokenizers.target, tokenizers.target))
+        if not all(_alike(own, other) for own, other in pairs):
+            raise UserError("the judge has other subwords than the model; use one trained on the same data folder.")
+        positions = self.system.config.max_positions
+        if positions < judged.config.max_positions:
+            raise UserError(f"the judge has {positions} positions, fewer than the model; use one with as many.")
+
+    def translate(self, judged: System, requests: Sequence[Request], settings: Any) -> list[list[Hypothesis]]:
+        """As the judged model's own `translate`, but those first that both models together find likeliest."""
+        if settings.choices == 1:
+            raise UserError("a judge needs something to choose from; use two or more length candidates, or beams.")
+        found = judged.translate(requests, replace(settings, num_hypotheses=settings.choices))
+        return [own[: settings.num_hypotheses] for own in self._in_order(requests, found)]
+
+    def _in_order(self, requests: Sequence[Request], found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
+        owners = [request for request, own in zip(requests, found, strict=True) for _ in own]
+        targets = [self._target(hypothesis) for own in found for hypothesis in own]
+        judged = iter(self.system.score(owners, targets, self.settings))
+        merits = [[hypothesis.score + next(judged).score for hypothesis in own] for own in found]
+        return [
+            [own[place] for place in sorted(range(len(own)), key=lambda place: -merit[place])]
+            for own, merit in zip(found, merits, strict=True)
+        ]
+
+    def _target(self, hypothesis: Hypothesis) -> list[int]:
+        """Its words as they are read: up to the first end mark."""
+        eos = self.tokenizers.target.special.eos
+        ids = hypothesis.ids
+        return [*(ids[: ids.index(eos)] if eos in ids else ids), eos]
+
+
+def _alike(one: Tokenizer, other: Tokenizer) -> bool:
+    ids = range(one.vocab_size)
+    return one.vocab_size == other.vocab_size and one.pieces(ids) == other.pieces(ids)
