@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from maskpredict import Translator, UserError
+from maskpredict.corpus.dataset import Languages
 from maskpredict.corpus.reading import Pair
 from maskpredict.corpus.vocabulary import VocabularyConfig, learn_tokenizers
 from maskpredict.model.folder import ModelFolder
@@ -101,6 +102,12 @@ def test_one_candidate_leaves_nothing_to_choose(judged: Translator) -> None:
 def test_a_cmlm_is_no_judge(cmlm_folder: Path) -> None:
     with pytest.raises(UserError, match="use an autoregressive one"):
         Translator(cmlm_folder, device="cpu", judge=cmlm_folder)
+
+
+def test_a_judge_of_other_languages_is_refused(cmlm_folder: Path, autoregressive_folder: Path) -> None:
+    judge = replace(ModelFolder.read(autoregressive_folder), languages=Languages("yy", "xx"))
+    with pytest.raises(UserError, match="translates yy to xx"):
+        Translator(cmlm_folder, device="cpu", judge=judge)
 
 
 def test_a_judge_of_other_subwords_or_shorter_sentences_is_refused(

@@ -10,39 +10,43 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.errors import UserError
 from maskpredict.systems.autoregressive import Autoregressive
-from maskpredict.systems.base import System
-from maskpredict.tokenizer import Tokenizer, Tokenizers
+from maskpredict.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from maskpredict.runtime.translator import Translator
 
 
 class Judge:
-    """An autoregressive model with the subwords of the model that it judges."""
+    """An autoregressive model with the languages and subwords of the model that it judges."""
 
-    def __init__(self, name: str, system: System, tokenizers: Tokenizers, settings: Any) -> None:
-        if not isinstance(system, Autoregressive):
-            raise UserError(f"the judge is a model of the system {system.name}; use an autoregressive one.")
+    def __init__(self, name: str, own: Translator, settings: Any, judged: Translator) -> None:
+        """`own` judges, with these settings of its own; it is refused if it cannot judge the other."""
+        if not isinstance(own.system, Autoregressive):
+            raise UserError(f"the judge is a model of the system {own.system.name}; use an autoregressive one.")
+        if own.languages != judged.languages:
+            there = f"{own.languages.source} to {own.languages.target}"
+            raise UserError(f"the judge translates {there}; use one of the model's own languages.")
+        sides = ((own.tokenizers.source, judged.tokenizers.source), (own.tokenizers.target, judged.tokenizers.target))
+        if not all(_alike(one, other) for one, other in sides):
+            raise UserError("the judge has other subwords than the model; use one trained on the same data folder.")
+        positions = own.system.config.max_positions
+        if positions < judged.system.config.max_positions:
+            raise UserError(f"the judge has {positions} positions, fewer than the model; use one with as many.")
         self.name = name
         """What it was opened as."""
-        self.system, self.tokenizers, self.settings = system, tokenizers, settings
+        self.system, self.settings, self.judged = own.system, settings, judged.system
+        self.eos = own.tokenizers.target.special.eos
 
-    def check(self, judged: System, tokenizers: Tokenizers) -> None:
-        """Refuse to judge a model of another vocabulary, or of longer sentences."""
-        pairs = ((self.tokenizers.source, tokenizers.source), (self.tokenizers.target, tokenizers.target))
-        if not all(_alike(own, other) for own, other in pairs):
-            raise UserError("the judge has other subwords than the model; use one trained on the same data folder.")
-        positions = self.system.config.max_positions
-        if positions < judged.config.max_positions:
-            raise UserError(f"the judge has {positions} positions, fewer than the model; use one with as many.")
-
-    def translate(self, judged: System, requests: Sequence[Request], settings: Any) -> list[list[Hypothesis]]:
+    def translate(self, requests: Sequence[Request], settings: Any) -> list[list[Hypothesis]]:
         """As the judged model's own `translate`, but those first that both models together find likeliest."""
         if settings.choices == 1:
             raise UserError("a judge needs something to choose from; use two or more length candidates, or beams.")
-        found = judged.translate(requests, replace(settings, num_hypotheses=settings.choices))
+        found = self.judged.translate(requests, replace(settings, num_hypotheses=settings.choices))
         return [own[: settings.num_hypotheses] for own in self._in_order(requests, found)]
 
     def _in_order(self, requests: Sequence[Request], found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
@@ -57,9 +61,8 @@ class Judge:
 
     def _target(self, hypothesis: Hypothesis) -> list[int]:
         """Its words as they are read: up to the first end mark."""
-        eos = self.tokenizers.target.special.eos
         ids = hypothesis.ids
-        return [*(ids[: ids.index(eos)] if eos in ids else ids), eos]
+        return [*(ids[: ids.index(self.eos)] if self.eos in ids else ids), self.eos]
 
 
 def _alike(one: Tokenizer, other: Tokenizer) -> bool:

@@ -79,9 +79,7 @@ class Translator:
     def _opened_judge(self, model: str | Path | ModelFolder) -> Judge:
         opened = Translator(model, device=str(self.device), compute_type=self.compute_type)
         name = "" if isinstance(model, ModelFolder) else str(model)
-        judge = Judge(name, opened.system, opened.tokenizers, opened._settings({}))
-        judge.check(self.system, self.tokenizers)
-        return judge
+        return Judge(name, opened, opened._settings({}), self)
 
     def translate(
         self,
@@ -208,17 +206,12 @@ class Translator:
         found: dict[int, list[Hypothesis]] = {}
         for batch in self._batches(requests, settings, max_batch_size, batch_type):
             results = in_halves_if_needed(
-                lambda some: self._translate(some, settings),
+                lambda some: (self.judge or self.system).translate(some, settings),
                 [requests[index] for index in batch],
                 self.system.make_room,
             )
             found.update(zip(batch, results, strict=True))
         return [found[index] for index in range(len(requests))]
-
-    def _translate(self, requests: list[Request], settings: Any) -> list[list[Hypothesis]]:
-        if self.judge is None:
-            return self.system.translate(requests, settings)
-        return self.judge.translate(self.system, requests, settings)
 
     def _batches(
         self, requests: list[Request], settings: Any, max_batch_size: int | None, batch_type: BatchType
