@@ -47,6 +47,7 @@ def load_teacher(config: DistillConfig, dataset: Dataset) -> Teacher:
     _refuse_misfit(folder, contents, dataset)
     find_device(config.device)  # says in a sentence what own_device would say in a traceback
     system = build_system(contents).to(own_device(config.device), getattr(torch, config.compute_type))
+    system.recording = False  # its batches are large and of many sizes: there is little to gain, and much to record
     settings = resolve_settings(
         system,
         contents.generation,
