@@ -64,6 +64,9 @@ def test_it_computes_what_the_plain_transformer_does(
     wanted = plain.decode(target_ids, target, plain.memory(encoded[0]), source, causal=False)[target.valid]
     passes = Int8Passes(int8, int8.memory(encoded[1]), source, range(5), target)
     assert error(passes(target_ids, target.valid), wanted) < 0.1
+    at_once = int8.decode(target_ids, target, int8.memory(encoded[1]), source, causal=False)
+    assert error(at_once[target.valid], wanted) < 0.1
+    assert at_once[~target.valid].count_nonzero() == 0
     causal = [
         one.decode(target_ids, target, one.memory(own), source, causal=True)[target.valid]
         for one, own in zip((plain, int8), encoded, strict=True)
@@ -91,6 +94,8 @@ def test_a_sentence_comes_out_the_same_in_any_company(
         assert torch.equal(own[0, : SOURCES[row]], encoded[row, : SOURCES[row]])
         alone = Int8Passes(int8, int8.memory(own), own_source, [0], own_target)
         assert torch.equal(alone(target_ids[row : row + 1, :width], own_target.valid), expected)
+        at_once = int8.decode(target_ids[row : row + 1, :width], own_target, int8.memory(own), own_source, causal=False)
+        assert torch.equal(at_once[own_target.valid], expected)
 
 
 @torch.inference_mode()

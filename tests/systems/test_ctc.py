@@ -12,6 +12,9 @@ from torch import Tensor
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, pad
+from maskpredict.model.folder import own_weights, take_weights
+from maskpredict.model.int8_transformer import Int8Transformer
+from maskpredict.model.unfilled import unfilled
 from maskpredict.systems import CTC, System
 from maskpredict.systems.one_pass import OnePassSettings
 
@@ -31,14 +34,15 @@ def model(make_system: Callable[..., System]) -> CTC:
 
 
 def logits_of_one(model: CTC, source: list[int] | tuple[int, ...]) -> Tensor:
-    """Of every token at every position, three for each of the source."""
+    """Of every token at every position, some for each of the source."""
     tokens = pad([source], 0, CPU)
     encoded = model.transformer.encode(tokens.ids, tokens.layout)
-    states = torch.stack([piece for state in encoded[0] for piece in model.split(state).chunk(3)])[None]
+    times = model.config.ctc_positions
+    states = torch.stack([piece for state in encoded[0] for piece in model.split(state).chunk(times)])[None]
     memory = model.transformer.memory(encoded)
-    layout = tokens.layout.stretched(3)
+    layout = tokens.layout.stretched(times)
     hidden = model.transformer.decode_states(states, layout, memory, tokens.layout, causal=False)
-    return model.transformer.output(hidden[0, : 3 * len(source)])
+    return model.transformer.output(hidden[0, : times * len(source)])
 
 
 def test_the_loss_is_that_of_ctc_and_leaves_out_what_does_not_fit(model: CTC) -> None:
@@ -54,9 +58,12 @@ def test_the_loss_is_that_of_ctc_and_leaves_out_what_does_not_fit(model: CTC) ->
 
 
 @torch.inference_mode()
+@pytest.mark.parametrize("positions", [2, 3])
 def test_a_translation_is_what_the_positions_say_less_repetitions_and_blanks(
-    model: CTC, sources: list[tuple[int, ...]]
+    make_system: Callable[..., System], sources: list[tuple[int, ...]], positions: int
 ) -> None:
+    model = make_system("ctc", seed=2, ctc_positions=positions)
+    assert isinstance(model, CTC)
     settings = OnePassSettings(suppress_tokens=SUPPRESSED)
     found = model.translate([Request(source) for source in sources], settings)
     for source, (best,) in zip(sources, found, strict=True):
@@ -70,6 +77,20 @@ def test_a_translation_is_what_the_positions_say_less_repetitions_and_blanks(
         assert len(best.log_probs) == len(best.ids)
         assert best.passes == 1
     assert any(BLANK not in best.ids and len(best.ids) > 1 for (best,) in found)
+
+
+@torch.inference_mode()
+def test_in_eight_bits_a_sentence_comes_out_the_same_in_any_company(model: CTC) -> None:
+    assert model.sharing == "same width"
+    with unfilled():
+        int8 = CTC(model.config, model.vocabulary)
+    take_weights(int8, own_weights(model), int8=True)
+    int8.transformer = Int8Transformer(int8.transformer)
+    assert int8.eval().sharing == "any"
+    settings, requests = OnePassSettings(suppress_tokens=SUPPRESSED), [Request(tuple(source)) for source in SOURCES]
+    together = int8.translate(requests, settings)
+    assert [int8.translate([request], settings)[0] for request in requests] == together
+    assert max(len(best.ids) for (best,) in together) > 3
 
 
 @torch.inference_mode()

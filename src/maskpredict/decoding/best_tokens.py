@@ -16,6 +16,9 @@ from torch import Tensor
 
 GPU_GROUP, CPU_GROUP = 32, 128
 """Tokens in a group."""
+GPU_ROWS, CPU_ROWS = 32_768, 64
+"""Rows whose logits are computed at once: on a GPU so many that it is busy, and no more than there is memory for; on a
+CPU so few that they are still in its cache when the best are looked for."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,11 @@ class BestTokens:
     tokens_RC: Tensor
     norm_R: Tensor
     """Log of the sum of exponentials of all logits, float32."""
+
+
+def rows_at_once(hidden: Tensor) -> int:
+    """Of how many of these vectors the logits are best computed at a time."""
+    return GPU_ROWS if hidden.is_cuda else CPU_ROWS
 
 
 def best_tokens(logits_RV: Tensor, count: int) -> BestTokens:

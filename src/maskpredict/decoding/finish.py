@@ -15,7 +15,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from maskpredict.decoding.best_tokens import best_tokens
+from maskpredict.decoding.best_tokens import best_tokens, rows_at_once
 from maskpredict.decoding.candidates import Finished, less_confident
 from maskpredict.decoding.mask_predict import Decoded, mask_predict
 from maskpredict.decoding.passes import Encoded, passes_over
@@ -30,9 +30,6 @@ from maskpredict.tokenizer import SpecialIds
 
 T = TypeVar("T")
 
-ROWS_AT_ONCE = {"cpu": 64, "cuda": 32_768}
-"""Positions whose logits are computed at once: on a CPU so few that they are still in its cache when the best is looked
-for, on a GPU so many that it is busy, and no more than there is memory for."""
 ENOUGH_FOR_A_GPU = 16_384
 """Positions that take a GPU longer to compute than Python to launch what computes them."""
 
@@ -183,7 +180,7 @@ class _Group:
             return tokens_BT, log_probs_BT
         # Only masked positions need the vocabulary, by far the largest matrix product.
         hidden_MD = self.decode(inputs_BT, masked_BT)
-        at_once = ROWS_AT_ONCE["cuda" if hidden_MD.is_cuda else "cpu"]
+        at_once = rows_at_once(hidden_MD)
         for hidden_RD, places_R in zip(hidden_MD.split(at_once), places_M.split(at_once), strict=True):
             logits_RV = self.finisher.logits(hidden_RD)
             if self.has_given:

@@ -40,12 +40,16 @@ class ModelConfig:
     """Longest sentence in subwords, end mark included; also the number of length classes."""
     length_classes: int | None = None
     """Number of length classes where it differs, as in some imported models."""
+    ctc_positions: int = 3
+    """Places for each subword of the source at which a CTC model says a word or nothing."""
 
     def __post_init__(self) -> None:
         if self.width % self.heads:
             raise UserError(f"model.width {self.width} must be a multiple of model.heads {self.heads}.")
         if self.max_positions < 8 or self.max_positions % 8:
             raise UserError(f"model.max_positions is {self.max_positions}; use a multiple of 8.")
+        if self.ctc_positions < 1:
+            raise UserError(f"model.ctc_positions is {self.ctc_positions}; use 1 or more.")
 
 
 PRESETS: dict[str, ModelConfig] = {

@@ -43,9 +43,18 @@ class Int8Transformer(Transformer):
         x_ND = self.source(ids[valid_BS], layout.positions[valid_BS], slot=slot)
         for attention, feed_forward in self.encoder_steps:
             x_ND = feed_forward(attention(x_ND, lengths))
-        x_BSD = x_ND.new_zeros(*ids.shape, x_ND.shape[1])
-        x_BSD[valid_BS] = self.encoder_norm(x_ND)
-        return x_BSD
+        return _with_filling(self.encoder_norm(x_ND), valid_BS)
+
+    def decode_states(self, x: Tensor, layout: Layout, memory: list[Memory], source: Layout, *, causal: bool) -> Tensor:
+        """As in `Transformer`."""
+        if causal or not (isinstance(layout, Padded) and isinstance(source, Padded)):
+            return super().decode_states(x, layout, memory, source, causal=causal)
+        lengths, sources = layout.lengths_B.tolist(), source.lengths_B.tolist()
+        x_ND = x[layout.valid_BT]
+        for (attention, cross, feed_forward), own in zip(self.decoder_steps, memory, strict=True):
+            of_rows = [_of_sentence(own.keys[row, :end], own.values[row, :end]) for row, end in enumerate(sources)]
+            x_ND = feed_forward(cross(attention(x_ND, lengths), lengths, of_rows))
+        return _with_filling(self.decoder_norm(x_ND), layout.valid_BT)
 
     def memory_for_steps(self, encoded: Tensor) -> list[Memory]:
         """As in `Transformer`, but keys [B, H, K, S] and values [B, H, S, K]: as products take them."""
@@ -215,6 +224,13 @@ def _attend_seen(q: Tensor, memory: Memory, seen: Tensor) -> Tensor:
     weights = torch.matmul(q.transpose(1, 2), memory.keys).mul_(q.shape[-1] ** -0.5)
     weights = weights.masked_fill_(~seen[:, None], float("-inf")).softmax(-1)
     return torch.matmul(weights, memory.values).transpose(1, 2).flatten(0, 1).flatten(1)
+
+
+def _with_filling(x_ND: Tensor, valid_BT: Tensor) -> Tensor:
+    """Sentences that lie end to end as rows of one width, [B, T, D]."""
+    x_BTD = x_ND.new_zeros(*valid_BT.shape, x_ND.shape[1])
+    x_BTD[valid_BT] = x_ND
+    return x_BTD
 
 
 def _sentences(x: Tensor, lengths: Sequence[int]) -> Sequence[Tensor]:

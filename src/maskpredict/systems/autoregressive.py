@@ -13,8 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from maskpredict.decoding.beam_search import Beams, Search, beam_search
-from maskpredict.decoding.best_tokens import best_tokens
-from maskpredict.decoding.finish import ROWS_AT_ONCE
+from maskpredict.decoding.best_tokens import best_tokens, rows_at_once
 from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens, pad, round_up
@@ -164,7 +163,7 @@ class Autoregressive(System):
 
     def _log_probs(self, hidden_ND: Tensor, ids_N: Tensor, suppressed: Sequence[int]) -> Tensor:
         """Of these ids after these decoder outputs, [N]."""
-        at_once = ROWS_AT_ONCE["cuda" if hidden_ND.is_cuda else "cpu"]
+        at_once = rows_at_once(hidden_ND)
         found = []
         for hidden_RD, ids_R in zip(hidden_ND.split(at_once), ids_N.split(at_once), strict=True):
             logits_RV = suppress(self.transformer.output(hidden_RD), suppressed)

@@ -1,8 +1,9 @@
 """A transformer trained with connectionist temporal classification (Libovický & Helcl, 2018): one pass, any length.
 
-The encoder's output is made three times as long, and the decoder says a word or nothing at each of these positions.
-What they say, less repetitions and blanks, is the translation, so its length need not be known. Training takes the
-target's words at whichever positions suit: the probability of a target is that of all its alignments together.
+The encoder's output is made three times as long, or as `ctc_positions` says, and the decoder says a word or nothing at
+each of these positions. What they say, less repetitions and blanks, is the translation, so its length need not be
+known. Training takes the target's words at whichever positions suit: the probability of a target is that of all its
+alignments together. One with more words than positions has none.
 
 A system that the paper compares with. The decoder takes the lengthened output as it is, without positions of its own.
 """
@@ -10,24 +11,23 @@ A system that the paper compares with. The decoder takes the lengthened output a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from maskpredict.decoding.best_tokens import best_tokens
+from maskpredict.decoding.best_tokens import best_tokens, rows_at_once
 from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.errors import UserError
-from maskpredict.model.batch import Batch, Tokens, pad
+from maskpredict.model.batch import Batch, Tokens, pad, pad_rows
 from maskpredict.model.config import ModelConfig
-from maskpredict.model.layout import Layout, Padded
-from maskpredict.model.transformer import initialise, suppress
+from maskpredict.model.int8_transformer import Int8Transformer
+from maskpredict.model.layout import Layout
+from maskpredict.model.transformer import initialise
 from maskpredict.systems.alignments import Problem, best_alignment, surprise_of
-from maskpredict.systems.base import Loss, System, Vocabulary, refuse_constraints
+from maskpredict.systems.base import Loss, Sharing, System, Vocabulary, refuse_constraints
 from maskpredict.systems.one_pass import OnePassSettings
-
-TIMES = 3
-"""How much longer than its source a target may be; with fewer positions than words there is no alignment."""
 
 
 class CTC(System):
@@ -39,8 +39,13 @@ class CTC(System):
 
     def __init__(self, config: ModelConfig, vocabulary: Vocabulary, label_smoothing: float = 0.1) -> None:
         super().__init__(config, vocabulary, label_smoothing)
-        self.split = nn.Linear(config.width, TIMES * config.width)
+        self.split = nn.Linear(config.width, config.ctc_positions * config.width)
         initialise(self.split)
+
+    @property
+    def sharing(self) -> Sharing:
+        """As in `System`; any in eight bits."""
+        return "any" if isinstance(self.transformer, Int8Transformer) else super().sharing
 
     @property
     def blank(self) -> int:
@@ -60,9 +65,10 @@ class CTC(System):
 
     def _hidden(self, source: Tokens) -> tuple[Tensor, Layout]:
         """The decoder's output, and how it lies."""
-        layout = source.layout.stretched(TIMES)
+        times = self.config.ctc_positions
+        layout = source.layout.stretched(times)
         encoded = self.transformer.encode(source.ids, source.layout)
-        states = self.split(encoded).unflatten(-1, (TIMES, -1)).flatten(-3, -2)
+        states = self.split(encoded).unflatten(-1, (times, -1)).flatten(-3, -2)
         memory = self.transformer.memory(encoded)
         return self.transformer.decode_states(states, layout, memory, source.layout, causal=False), layout
 
@@ -78,14 +84,14 @@ class CTC(System):
     @torch.inference_mode()
     def translate(self, requests: Sequence[Request], settings: OnePassSettings) -> list[list[Hypothesis]]:
         """The likeliest word or blank at each position, less repetitions and blanks."""
-        logits_NV, layout = self._logits(requests, settings)
-        best = best_tokens(logits_NV, 1)
-        ids_BT, log_probs_BT = best.tokens_RC.view(layout.rows.shape), best.log_probs_RC.view(layout.rows.shape)
+        hidden, layout = self._hidden(self._padded(requests))
+        hidden_ND = hidden[layout.valid]
+        found = [best_tokens(self._logits(part, settings), 1) for part in hidden_ND.split(rows_at_once(hidden_ND))]
+        ids = iter(torch.cat([best.tokens_RC[:, 0] for best in found]).tolist())
+        log_probs = iter(torch.cat([best.log_probs_RC[:, 0] for best in found]).tolist())
         return [
-            [_hypothesis(ids[:length], log_probs[:length], self.blank)]
-            for ids, log_probs, length in zip(
-                ids_BT.tolist(), log_probs_BT.tolist(), layout.lengths_B.tolist(), strict=True
-            )
+            [_hypothesis(list(islice(ids, length)), list(islice(log_probs, length)), self.blank)]
+            for length in layout.lengths_B.tolist()
         ]
 
     @torch.inference_mode()
@@ -93,7 +99,8 @@ class CTC(System):
         self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: OnePassSettings
     ) -> list[Hypothesis]:
         """The targets with their likeliest alignments: what `translate` finds is the likeliest of its own."""
-        logits_NV, layout = self._logits(requests, settings)
+        hidden, layout = self._hidden(self._padded(requests))
+        logits_NV = self._logits(hidden.flatten(0, 1), settings)
         norm_N = best_tokens(logits_NV, 1).norm_R
         problem = self._problem(norm_N, logits_NV, layout, pad(targets, self.special.pad, self.device))
         found = []
@@ -106,13 +113,15 @@ class CTC(System):
             found.append(_hypothesis(ids, log_probs, self.blank))
         return found
 
-    def _logits(self, requests: Sequence[Request], settings: OnePassSettings) -> tuple[Tensor, Padded]:
+    def _padded(self, requests: Sequence[Request]) -> Tokens:
         refuse_constraints(requests, self.name)
-        source = pad([request.source for request in requests], self.special.pad, self.device)
-        hidden, layout = self._hidden(source)
-        assert isinstance(layout, Padded)
+        return pad([request.source for request in requests], self.special.pad, self.device)
+
+    def _logits(self, hidden_ND: Tensor, settings: OnePassSettings) -> Tensor:
+        """Logits [N, V], with suppressed tokens made impossible, except for the blank."""
         impossible = [token for token in settings.suppress_tokens if token != self.blank]
-        return suppress(self.transformer.output(hidden.flatten(0, 1)), impossible), layout
+        logits_NV = self.transformer.output(pad_rows(hidden_ND))[: len(hidden_ND)]
+        return logits_NV.index_fill_(1, torch.tensor(impossible, dtype=torch.long, device=self.device), float("-inf"))
 
 
 def _hypothesis(ids: list[int], log_probs: list[float], blank: int) -> Hypothesis:
