@@ -85,6 +85,12 @@ def autoregressive_folder(toy_tokenizers: Tokenizers, tmp_path_factory: pytest.T
     return _train("autoregressive", toy_tokenizers, tmp_path_factory.mktemp("models") / "autoregressive")
 
 
+@pytest.fixture(scope="session")
+def ctc_folder(toy_tokenizers: Tokenizers, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CTC model that has learned a little."""
+    return _train("ctc", toy_tokenizers, tmp_path_factory.mktemp("models") / "ctc", steps=60)
+
+
 def _train(name: str, tokenizers: Tokenizers, folder: Path, steps: int = 400) -> Path:
     torch.manual_seed(1)
     system = find_system(name)(CONFIG, vocabulary_of(tokenizers))

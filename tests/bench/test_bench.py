@@ -23,12 +23,13 @@ from maskpredict.export import export_ctranslate2
 
 
 @pytest.fixture(scope="module")
-def config(cmlm_folder: Path, autoregressive_folder: Path) -> BenchConfig:
+def config(cmlm_folder: Path, ctc_folder: Path, autoregressive_folder: Path) -> BenchConfig:
     """All engines in float32."""
     return BenchConfig(
         model=str(cmlm_folder),
         teacher=str(autoregressive_folder),
         rival=str(autoregressive_folder),
+        one_pass=str(ctc_folder),
         passes=(Passes(4, 1), Passes(10, 5)),
         speeds=(),
         beams=(1, 2),
@@ -58,6 +59,7 @@ def test_all_engines_race(result: RaceResult) -> None:
     assert [racer.entry.name for racer in result.racers] == [
         "mask-predict-t4-l1-float32",
         "mask-predict-t10-l5-float32",
+        "ctc-float32",
         "ar-b1-float32",
         "ar-b2-float32",
         "ctranslate2-b1-float32",
@@ -112,11 +114,12 @@ def test_the_peers_find_what_our_beam_search_finds(result: RaceResult) -> None:
     assert all(share is not None and share >= 0.95 for share in shares.values())
 
 
-def test_ratios_and_cross_overs_are_there_for_mask_predict(result: RaceResult) -> None:
-    assert {ratio.racer for ratio in result.ratios} == {"mask-predict-t4-l1-float32", "mask-predict-t10-l5-float32"}
+def test_ratios_and_cross_overs_are_there_for_all_that_is_parallel(result: RaceResult) -> None:
+    parallel = {"mask-predict-t4-l1-float32", "mask-predict-t10-l5-float32", "ctc-float32"}
+    assert {ratio.racer for ratio in result.ratios} == parallel
     assert len({ratio.baseline for ratio in result.ratios}) == 8
     assert {ratio.batch_size for ratio in result.ratios} == {1, 8, None}
-    assert [own.baseline for own in result.cross_overs] == ["ar-b1-float32", "ar-b1-float32"]
+    assert [own.baseline for own in result.cross_overs] == 3 * ["ar-b1-float32"]
 
 
 def test_after_each_round_there_is_something_to_keep(result: RaceResult, saved: list[RaceResult]) -> None:
@@ -140,7 +143,7 @@ def test_the_table_says_what_was_timed_and_names_everybody(result: RaceResult) -
     assert "loading the model is out" in table
     assert "Sentences: 16 of test.yy" in table
     rows = [line for line in table.splitlines() if line.startswith("| `")]
-    assert len(rows) == len(result.racers) + 3 * 2
+    assert len(rows) == len(result.racers) + 3 * 3
     assert "Times as fast as, each with its best batch:" in table
 
 
@@ -169,7 +172,7 @@ def test_without_a_peer_the_others_race(
     monkeypatch.setitem(sys.modules, peer, None)
     found = bench(replace(config, rival="", rounds=1, beams=(1,)), toy_set, export_ctranslate2)
     engines = {racer.entry.engine.lower() for racer in found.racers}
-    assert engines == {"mask-predict", "autoregressive", "ctranslate2", "transformers"} - {peer}
+    assert engines == {"mask-predict", "one pass", "autoregressive", "ctranslate2", "transformers"} - {peer}
     (note,) = (note for note in found.notes if "cannot race" in note)
     assert note.startswith(f"{peer}-b1-float32 cannot race: ")
     assert "pip install 'maskpredict[bench]'" in note
@@ -186,7 +189,7 @@ def test_what_an_engine_does_not_have_is_left_out_with_a_sentence(config: BenchC
 
 
 def test_a_model_alone_races_against_itself(config: BenchConfig, toy_set: ReferenceSet) -> None:
-    found = bench(replace(config, teacher="", rival="", rounds=1), toy_set, export_ctranslate2)
+    found = bench(replace(config, one_pass="", teacher="", rival="", rounds=1), toy_set, export_ctranslate2)
     assert {racer.entry.engine for racer in found.racers} == {"mask-predict"}
     assert found.ratios == ()
     assert any("No autoregressive model was given" in note for note in found.notes)
@@ -196,7 +199,7 @@ def test_a_model_alone_races_against_itself(config: BenchConfig, toy_set: Refere
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"model": "", "teacher": "", "rival": ""}, "there is nothing to race"),
+        ({"model": "", "one_pass": "", "teacher": "", "rival": ""}, "there is nothing to race"),
         ({"peers": ("marian",)}, "there is no peer 'marian'"),
         ({"batch_sizes": (0,)}, "batch sizes of 1 or more"),
         ({"rounds": 0}, "rounds is 0"),
@@ -212,6 +215,8 @@ def test_models_must_be_what_they_are_given_as(config: BenchConfig, toy_set: Ref
         bench(replace(config, model=config.teacher), toy_set, export_ctranslate2)
     with pytest.raises(UserError, match="is a cmlm model; give an autoregressive one"):
         bench(replace(config, teacher=config.model), toy_set, export_ctranslate2)
+    with pytest.raises(UserError, match="is a cmlm model; give one that makes a single pass"):
+        bench(replace(config, one_pass=config.model), toy_set, export_ctranslate2)
 
 
 def test_if_nobody_can_race_the_reason_is_given(config: BenchConfig, toy_set: ReferenceSet) -> None:

@@ -13,6 +13,9 @@ from maskpredict.bench.times import RacerResult
 from maskpredict.bench.timing import Spread
 from maskpredict.errors import UserError
 
+PARALLEL = ("mask-predict", "one pass")
+"""Engines that predict all words at once."""
+
 
 @dataclass(frozen=True)
 class Ratio:
@@ -27,12 +30,12 @@ class Ratio:
 
 @dataclass(frozen=True)
 class CrossOver:
-    """Where mask-predict, faster with small batches, is overtaken by greedy decoding."""
+    """Where a parallel racer, faster with small batches, is overtaken by greedy decoding."""
 
     racer: str
     baseline: str
     batch_size: float | None
-    """Interpolated between two batch sizes; None if mask-predict is not overtaken as batches grow."""
+    """Interpolated between two batch sizes; None if it is not overtaken as batches grow."""
     says: str
 
 
@@ -42,9 +45,9 @@ def in_main_type(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def default_baselines(entries: Sequence[Entry]) -> list[str]:
-    """What mask-predict is measured against: all else, in the compute type that one would use."""
-    names = [entry.name for entry in in_main_type(entries) if entry.engine != "mask-predict"]
-    return names if any(entry.engine == "mask-predict" for entry in entries) else names[:1]
+    """What parallel racers are measured against: all others, in the compute type that one would use."""
+    names = [entry.name for entry in in_main_type(entries) if entry.engine not in PARALLEL]
+    return names if any(entry.engine in PARALLEL for entry in entries) else names[:1]
 
 
 def check_baselines(names: Sequence[str], entries: Sequence[Entry]) -> None:
@@ -56,12 +59,12 @@ def check_baselines(names: Sequence[str], entries: Sequence[Entry]) -> None:
 
 
 def ratios(heats: Sequence[Heat], racers: Sequence[RacerResult], baselines: Sequence[str]) -> tuple[Ratio, ...]:
-    """Mask-predict against every baseline, at each batch size and each at its best.
+    """Parallel racers against every baseline, at each batch size and each at its best.
 
-    Where no mask-predict racer is left beside the baselines, all others are compared with them.
+    Where none of them is left beside the baselines, all others are compared with them.
     """
     others = [racer for racer in racers if racer.entry.name not in baselines]
-    compared = [racer for racer in others if racer.entry.engine == "mask-predict"] or others
+    compared = [racer for racer in others if racer.entry.engine in PARALLEL] or others
     found = []
     for racer in compared:
         name = racer.entry.name
@@ -87,12 +90,12 @@ def _times_as_fast(heats: Sequence[Heat], racer: tuple[str, int], baseline: tupl
 
 
 def cross_overs(heats: Sequence[Heat], racers: Sequence[RacerResult]) -> tuple[CrossOver, ...]:
-    """Each mask-predict racer against greedy decoding in the same compute type."""
+    """Each parallel racer against greedy decoding in the same compute type."""
     names = [racer.entry.name for racer in racers]
     found = []
     for racer in racers:
         greedy = f"ar-b1-{racer.entry.compute_type}"
-        if racer.entry.engine == "mask-predict" and greedy in names:
+        if racer.entry.engine in PARALLEL and greedy in names:
             sizes = [size.batch_size for size in racer.sizes]
             spreads = {size: _times_as_fast(heats, (racer.entry.name, size), (greedy, size)) for size in sizes}
             times = {size: spread.median for size, spread in spreads.items() if spread}
@@ -114,7 +117,7 @@ def _cross_over(racer: str, greedy: str, times_as_fast: Mapping[int, float]) -> 
 
 
 def _throughout(times_as_fast: Mapping[int, float]) -> str:
-    """What to say where mask-predict is not overtaken as batches grow."""
+    """What to say of a racer that is not overtaken as batches grow."""
     faster = {times >= 1 for times in times_as_fast.values()}
     if len(faster) == 2:
         return "slower with small batches and faster with large ones"

@@ -31,6 +31,8 @@ class BenchConfig:
     """Autoregressive model, for our beam search and for the peers; empty for none."""
     rival: str = ""
     """Another autoregressive model for CTranslate2, say with a deep encoder and a shallow decoder; empty for none."""
+    one_pass: str = ""
+    """Model that translates in a single pass, such as one trained with CTC; empty for none."""
     passes: tuple[Passes, ...] = (Passes(4, 1), Passes(10, 5))
     """Passes and length candidates of mask-predict."""
     speeds: tuple[str, ...] = ("fast", "balanced", "best")
@@ -67,7 +69,7 @@ class BenchConfig:
     """CPU threads of every racer; as many as PyTorch takes unless given."""
 
     def __post_init__(self) -> None:
-        if not self.model and not self.teacher:
+        if not (self.model or self.teacher or self.one_pass):
             raise UserError("there is nothing to race; give a CMLM, an autoregressive model as its teacher, or both.")
         for peer in self.peers:
             if peer not in PEERS:

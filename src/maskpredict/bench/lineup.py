@@ -9,15 +9,24 @@ from pathlib import Path
 from maskpredict.bench.config import BenchConfig
 from maskpredict.bench.racers.base import RacedModel, Racer, Track
 from maskpredict.bench.racers.ctranslate2_engine import ctranslate2_racers
-from maskpredict.bench.racers.ours import beam_search_racers, mask_predict_racers
+from maskpredict.bench.racers.ours import beam_search_racers, mask_predict_racers, one_pass_racers
 from maskpredict.bench.racers.transformers_engine import transformers_racers
+from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder
 from maskpredict.runtime.find_model import find_model
-from maskpredict.systems import Autoregressive
+from maskpredict.systems import find_system
+from maskpredict.systems.autoregressive import BeamSettings
+from maskpredict.systems.one_pass import OnePassSettings
 
 ToCTranslate2 = Callable[[Path, Path], object]
 """Writes a model folder (the first path) as a CTranslate2 folder (the second) in float32."""
+WANTED = {
+    MaskPredictSettings: "one that decodes with mask-predict",
+    OnePassSettings: "one that makes a single pass, such as ctc",
+    BeamSettings: "an autoregressive one",
+}
+"""The models that are decoded with such settings."""
 
 
 @dataclass(frozen=True)
@@ -41,28 +50,31 @@ def line_up(config: BenchConfig, track: Track, to_ctranslate2: ToCTranslate2, sc
         return make
 
     if config.model:
-        models.append(model := _read(config.model, "model", autoregressive=False))
+        models.append(model := _read(config.model, "model", MaskPredictSettings))
         racers += mask_predict_racers(model, track, config.passes, config.speeds)
+    if config.one_pass:
+        models.append(model := _read(config.one_pass, "one-pass model", OnePassSettings))
+        racers += one_pass_racers(model, track)
     if config.teacher:
-        models.append(model := _read(config.teacher, "teacher", autoregressive=True))
+        models.append(model := _read(config.teacher, "teacher", BeamSettings))
         racers += beam_search_racers(model, track, config.beams)
         if "ctranslate2" in config.peers:
             racers += ctranslate2_racers(model, track, config.beams, exported(model, "teacher"))
         if "transformers" in config.peers:
             racers += transformers_racers(model, track, config.beams)
     if config.rival:
-        models.append(model := _read(config.rival, "rival", autoregressive=True))
+        models.append(model := _read(config.rival, "rival", BeamSettings))
         racers += ctranslate2_racers(model, track, config.beams, exported(model, "rival"), rival=True)
     _refuse_mixed_languages(models)
     return LineUp(racers, models)
 
 
-def _read(name: str, role: str, *, autoregressive: bool) -> RacedModel:
+def _read(name: str, role: str, settings: type) -> RacedModel:
+    """The model of that name, if it is decoded with such settings."""
     path = find_model(name)
     contents = ModelFolder.read(path)
-    if (contents.system == Autoregressive.name) != autoregressive:
-        wanted = "an autoregressive one" if autoregressive else "one that decodes with mask-predict"
-        raise UserError(f"the {role} {name} is a {contents.system} model; give {wanted}.")
+    if find_system(contents.system).settings_type is not settings:
+        raise UserError(f"the {role} {name} is a {contents.system} model; give {WANTED[settings]}.")
     return RacedModel(path, contents)
 
 

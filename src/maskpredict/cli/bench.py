@@ -35,6 +35,7 @@ def bench(
     model: Annotated[str, _racers("CMLM.", "--model", "-m", default="a shipped one, if no teacher is given")] = "",
     teacher: Annotated[str, _racers("Autoregressive model, for our beam search and the peers.")] = "",
     rival: Annotated[str, _racers("Another autoregressive model, for CTranslate2.")] = "",
+    one_pass: Annotated[str, _racers("Model that translates in a single pass, such as ctc.")] = "",
     passes: Annotated[str | None, _racers("Passes and length candidates.", default="4:1,10:5")] = None,
     speeds: Annotated[str | None, _racers("Presets.", default="fast,balanced,best")] = None,
     beams: Annotated[str | None, _racers("Beam sizes.", default="1,5")] = None,
@@ -92,7 +93,7 @@ def bench(
     }
     values = quick_values(device) if quick else {}
     values |= {name: value for name, value in given.items() if value is not None}
-    config = BenchConfig(model or _shipped(teacher), teacher, rival, device=device, **values)
+    config = BenchConfig(model or _shipped(teacher or one_pass), teacher, rival, one_pass, device=device, **values)
     test_set = _test_set(data, split, source, reference or [])
     folder = new_results(output_folder, overwrite=overwrite) if output_folder else None
     result = run(
@@ -110,12 +111,12 @@ def bench(
         raise KeyboardInterrupt
 
 
-def _shipped(teacher: str) -> str:
-    """The model to race when none is named: none if there is a teacher, otherwise the first that is shipped."""
+def _shipped(other: str) -> str:
+    """The model to race when none is named: none if there is another one, otherwise the first that is shipped."""
     from maskpredict.runtime.find_model import shipped_models
 
     cmlms = [name for name in shipped_models() if not name.endswith("-ar")]
-    return "" if teacher else next(iter(cmlms), "")
+    return "" if other else next(iter(cmlms), "")
 
 
 def _listed(text: str | None, option: str, parse: Callable[[str], T]) -> tuple[T, ...] | None:

@@ -1,4 +1,4 @@
-"""Our own engines: mask-predict, and beam search with the same care."""
+"""Our own engines: mask-predict, models of a single pass, and beam search with the same care."""
 
 from __future__ import annotations
 
@@ -50,6 +50,21 @@ def mask_predict_racers(
         name = f"mask-predict-{speed}-{track.main_type}"
         entry = Entry(name, "mask-predict", speed, track.main_type, f"{what}, preset {speed}")
         yield OurRacer(entry, opened[track.main_type], {"speed": speed})
+
+
+def one_pass_racers(model: RacedModel, track: Track) -> Iterator[OurRacer]:
+    """A model that translates in a single pass, in each compute type."""
+    system = model.contents.system
+    for compute_type in track.compute_types:
+        entry = Entry(
+            name=f"{system}-{compute_type}",
+            engine="one pass",
+            settings=system,
+            compute_type=compute_type,
+            what=f"our Translator, {system} model of {model.size}, one pass",
+            same_as="" if compute_type == EXACT else f"{system}-{EXACT}",
+        )
+        yield OurRacer(entry, _opener(model, track, compute_type), {})
 
 
 def beam_search_racers(model: RacedModel, track: Track, beams: Sequence[int]) -> Iterator[OurRacer]:
