@@ -19,9 +19,15 @@ def test_rows_that_leave_do_not_change_those_that_stay() -> None:
     memory = transformer.memory(transformer.encode(torch.randint(5, 13, (3, 8)), source))
     passes = passes_over(transformer, Encoded(memory, source, torch.empty(0)), [0, 1, 1, 2], layout)
     ids = torch.randint(5, 13, (4, 16))
-    everywhere = torch.zeros(4, 16, 16)
-    everywhere[layout.valid] = passes(ids, layout.valid)
+    everywhere = torch.zeros(4, 16, 13)
+    everywhere[layout.valid] = torch.cat(list(passes.logits(ids, layout.valid, ())))
     for staying in ([0, 1, 2, 3], [1, 3], [2], [0, 2, 3]):
         wanted = torch.zeros_like(layout.valid)
         wanted[staying, 1:7] = True
-        assert torch.equal(passes(ids, wanted), everywhere[wanted])
+        (logits,) = passes.logits(ids, wanted, ())
+        assert torch.equal(logits, everywhere[wanted])
+        found = passes.predict(ids, wanted, (5, 6), ids)
+        expected = logits.index_fill(1, torch.tensor([5, 6]), float("-inf")).log_softmax(1)
+        assert torch.equal(found.tokens_M, expected.argmax(1))
+        torch.testing.assert_close(found.log_probs_M, expected.amax(1))
+        torch.testing.assert_close(found.given_log_probs_M, expected.gather(1, ids[wanted][:, None])[:, 0])

@@ -25,12 +25,18 @@ def old_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     ("preset", "device", "chosen"),
     [("base", CPU, "int8"), ("tiny", CPU, "float32"), ("base", GPU, "float16"), ("tiny", GPU, "float16")],
 )
-def test_auto_is_the_fastest_that_is_exact_enough_and_says_so(
-    caplog: pytest.LogCaptureFixture, preset: str, device: torch.device, chosen: str
-) -> None:
+def test_auto_is_the_fastest_that_is_exact_enough(preset: str, device: torch.device, chosen: str) -> None:
+    assert find_compute_type("auto", device, PRESETS[preset]) == chosen
+
+
+def test_a_translator_says_how_it_computes(caplog: pytest.LogCaptureFixture, cmlm_folder: Path) -> None:
     with caplog.at_level(logging.INFO):
-        assert find_compute_type("auto", device, PRESETS[preset]) == chosen
-    assert caplog.messages == [f"Computing in {chosen} on {device.type}."]
+        Translator(cmlm_folder, device="cpu")
+        translator = Translator(cmlm_folder, device="cpu", compute_type="int8")
+    assert caplog.messages == [
+        "Computing in float32 on cpu, by PyTorch.",
+        f"Computing in int8 on cpu, by {translator.engine}.",
+    ]
 
 
 @pytest.mark.usefixtures("old_cpu")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import torch
 
 from maskpredict import Translator
 from maskpredict.model.folder import ModelFolder
+from maskpredict.model.onnxruntime_transformer import is_available
+from maskpredict.systems import build_system
 
 
 @pytest.fixture(scope="session")
@@ -20,12 +23,27 @@ def cmlm(cmlm_folder: Path) -> Translator:
 
 
 @pytest.fixture(scope="session")
+def cmlm_by_pytorch(cmlm_folder: Path) -> Translator:
+    """What those without onnxruntime have."""
+    translator = Translator(cmlm_folder, device="cpu", compute_type="int8")
+    translator.system = build_system(ModelFolder.read(cmlm_folder), int8=True, onnxruntime=False)
+    return translator
+
+
+@pytest.fixture(scope="session")
 def autoregressive(autoregressive_folder: Path) -> Translator:
     return Translator(autoregressive_folder, device="cpu", compute_type="int8")
 
 
-@pytest.fixture(params=["cmlm", "autoregressive"])
+@pytest.fixture(params=["cmlm", "cmlm_by_pytorch", "autoregressive"])
 def translator(request: pytest.FixtureRequest) -> Translator:
+    found: Translator = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture(params=["cmlm", "cmlm_by_pytorch"])
+def either(request: pytest.FixtureRequest) -> Translator:
+    """A CMLM, whatever computes it."""
     found: Translator = request.getfixturevalue(request.param)
     return found
 
@@ -37,13 +55,13 @@ def threads() -> Iterator[Callable[[int], None]]:
     torch.set_num_threads(before)
 
 
-@pytest.mark.parametrize("name", ["cmlm", "autoregressive"])
 def test_most_translations_are_those_of_float32(
-    request: pytest.FixtureRequest, sentences: list[str], name: str
+    request: pytest.FixtureRequest, translator: Translator, sentences: list[str]
 ) -> None:
-    exact = Translator(request.getfixturevalue(f"{name}_folder"), device="cpu", compute_type="float32")
+    folder = request.getfixturevalue(f"{translator.system.name}_folder")
+    exact = Translator(folder, device="cpu", compute_type="float32")
     full = exact.translate(sentences[:40])
-    rounded = request.getfixturevalue(name).translate(sentences[:40])
+    rounded = translator.translate(sentences[:40])
     assert sum(a.text == b.text for a, b in zip(full, rounded, strict=True)) >= 36
     same = [(a, b) for a, b in zip(full, rounded, strict=True) if a.tokens == b.tokens]
     assert all(a.score == pytest.approx(b.score, abs=0.1) for a, b in same)
@@ -60,36 +78,58 @@ def test_results_do_not_depend_on_batch_order_or_threads(
     assert shuffled == [together[i] for i in order]  # text, tokens, score, log-probabilities and all
 
 
-def test_long_targets_come_out_the_same_beside_short_ones(cmlm: Translator, sentences: list[str]) -> None:
+def test_onnxruntime_computes_what_it_can_where_it_is_available(cmlm: Translator, autoregressive: Translator) -> None:
+    assert cmlm.engine == ("onnxruntime" if is_available() else "PyTorch")
+    assert autoregressive.engine == "PyTorch"
+
+
+@pytest.mark.parametrize("thread_count", [2, 3])
+def test_results_do_not_depend_on_the_threads_that_a_translator_has(
+    cmlm: Translator, cmlm_folder: Path, sentences: list[str], threads: Callable[[int], None], thread_count: int
+) -> None:
+    one_by_one = [cmlm.translate([sentence])[0] for sentence in sentences]
+    other = Translator(cmlm_folder, device="cpu", compute_type="int8", intra_threads=thread_count)
+    assert [other.translate([sentence])[0] for sentence in sentences] == one_by_one
+    assert other.translate(sentences) == one_by_one
+    assert torch.get_num_threads() == thread_count  # what it changes while it is at work, it puts back
+
+
+def test_several_callers_at_once_get_the_same(cmlm: Translator, sentences: list[str]) -> None:
+    alone = cmlm.translate(sentences)
+    with ThreadPoolExecutor(4) as callers:
+        assert list(callers.map(cmlm.translate, [sentences] * 4)) == [alone] * 4
+
+
+def test_long_targets_come_out_the_same_beside_short_ones(either: Translator, sentences: list[str]) -> None:
     references = [" ".join(["IROK"] * (1 + 11 * number % 61)) for number in range(56)]
     sources = sentences[:56]
-    together = cmlm.translate(sources, references=references, iterations=3)
+    together = either.translate(sources, references=references, iterations=3)
     assert max(len(translation.tokens) for translation in together) > 48
     pairs = zip(sources, references, strict=True)
-    assert [cmlm.translate([source], references=[own], iterations=3)[0] for source, own in pairs] == together
+    assert [either.translate([source], references=[own], iterations=3)[0] for source, own in pairs] == together
 
 
-def test_passes_that_end_early_do_not_depend_on_the_batch(cmlm: Translator, sentences: list[str]) -> None:
+def test_passes_that_end_early_do_not_depend_on_the_batch(either: Translator, sentences: list[str]) -> None:
     settings: dict[str, Any] = {"threshold": 0.6, "prune_candidates": 2}
-    together = cmlm.translate(sentences, **settings)
+    together = either.translate(sentences, **settings)
     assert len({translation.passes for translation in together}) > 1
-    assert [cmlm.translate([sentence], **settings)[0] for sentence in sentences] == together
+    assert [either.translate([sentence], **settings)[0] for sentence in sentences] == together
 
 
-def test_score_agrees_with_translate_to_the_last_bit(cmlm: Translator, sentences: list[str]) -> None:
-    source = cmlm.tokenizers.source
+def test_score_agrees_with_translate_to_the_last_bit(either: Translator, sentences: list[str]) -> None:
+    source = either.tokenizers.source
     pieces = [" ".join(source.pieces(source.encode(sentence))) for sentence in sentences]
     for settings in ({}, {"iterations": 4, "stop_when_stable": True}, {"strategy": "easy_first"}):
-        own = cmlm.translate(pieces, pretokenized=True, **settings)
-        scored = cmlm.score(pieces, [" ".join(t.tokens) for t in own], pretokenized=True, **settings)
+        own = either.translate(pieces, pretokenized=True, **settings)
+        scored = either.score(pieces, [" ".join(t.tokens) for t in own], pretokenized=True, **settings)
         assert [t.score for t in scored] == [t.score for t in own]
         assert [t.log_probs for t in scored] == [t.log_probs for t in own]
 
 
-def test_given_words_are_kept(cmlm: Translator) -> None:
-    (anywhere,) = cmlm.translate(["luri tisa bane."], pins=[["IROK"]])
+def test_given_words_are_kept(either: Translator) -> None:
+    (anywhere,) = either.translate(["luri tisa bane."], pins=[["IROK"]])
     assert "IROK" in anywhere.text
-    (filled,) = cmlm.fill(["luri tisa."], ["IRUL ___{3} ENAB"])
+    (filled,) = either.fill(["luri tisa."], ["IRUL ___{3} ENAB"])
     assert filled.text.startswith("IRUL")
     assert filled.text.endswith("ENAB")
 

@@ -16,7 +16,7 @@ import maskpredict
 
 FLAGS = ("avx2", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16", "asimddp", "i8mm", "sve")
 """Instruction sets that decide how fast int8 and half precision are."""
-PACKAGES = ("torch", "ctranslate2", "transformers", "sentencepiece", "sacrebleu")
+PACKAGES = ("torch", "onnxruntime", "ctranslate2", "transformers", "sentencepiece", "sacrebleu")
 SPARE = 0.1
 """Share of a core that others may take from the racers before figures are not to be trusted."""
 

@@ -3,11 +3,12 @@
 The C best tokens lie in the C groups of neighbouring tokens whose highest are the highest. So one fast pass finds the
 highest of each group, and only the best groups are sorted.
 
-Shape letters: R rows, V vocabulary, C tokens asked for, G groups.
+Shape letters: R rows, V vocabulary, C tokens asked for, G groups, M positions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -30,6 +31,18 @@ class BestTokens:
     tokens_RC: Tensor
     norm_R: Tensor
     """Log of the sum of exponentials of all logits, float32."""
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What a pass says of some positions, all [M]."""
+
+    tokens_M: Tensor
+    """The likeliest."""
+    log_probs_M: Tensor
+    """Theirs, float32."""
+    given_log_probs_M: Tensor | None = None
+    """Those of tokens that were asked about, float32."""
 
 
 def rows_at_once(hidden: Tensor) -> int:
@@ -58,6 +71,23 @@ def best_tokens(logits_RV: Tensor, count: int) -> BestTokens:
         # PyTorch has a fast kernel for all log-probabilities, and none for their common term alone.
         norm_R = values_RC[:, 0] - logits_RV.log_softmax(1).gather(1, tokens_RC[:, :1])[:, 0]
     return BestTokens(values_RC - norm_R[:, None], tokens_RC, norm_R)
+
+
+def predicted(logits: Iterable[Tensor], given_M: Tensor | None) -> Predicted:
+    """What logits that come some rows [R, V] at a time say."""
+    found, given, done = [], [], 0
+    for logits_RV in logits:
+        best = best_tokens(logits_RV, 1)
+        found.append(best)
+        if given_M is not None:
+            own_R1 = given_M[done : done + len(logits_RV), None]
+            given.append(logits_RV.gather(1, own_R1)[:, 0].float() - best.norm_R)
+        done += len(logits_RV)
+    tokens_MC, log_probs_MC = (
+        torch.cat([own.tokens_RC for own in found]),
+        torch.cat([own.log_probs_RC for own in found]),
+    )
+    return Predicted(tokens_MC[:, 0], log_probs_MC[:, 0], torch.cat(given) if given else None)
 
 
 def _best_of_groups(logits_RV: Tensor, highest_RG: Tensor, group: int, count: int) -> tuple[Tensor, Tensor]:

@@ -7,7 +7,7 @@ what the encoder made of it. Shape letters: B rows (drafts), T positions, D widt
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
 from typing import TypeVar
@@ -15,15 +15,14 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from maskpredict.decoding.best_tokens import best_tokens, rows_at_once
+from maskpredict.decoding.best_tokens import Predicted, predicted
 from maskpredict.decoding.candidates import Finished, less_confident
 from maskpredict.decoding.mask_predict import Decoded, mask_predict
 from maskpredict.decoding.passes import Encoded, passes_over
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.decoding.strategies import STRATEGIES
 from maskpredict.decoding.trace import Pass
-from maskpredict.model.batch import Tokens, pad, pad_rows, round_up
-from maskpredict.model.int8_transformer import Int8Transformer
+from maskpredict.model.batch import Tokens, pad, round_up
 from maskpredict.model.layout import Padded
 from maskpredict.model.transformer import Transformer
 from maskpredict.tokenizer import SpecialIds
@@ -70,9 +69,9 @@ class Finisher:
         return _in_order(rows_of_groups, [group.finish() for group in groups])
 
     def _groups(self, drafts: list[list[int]]) -> list[list[int]]:
-        """Which drafts are decoded together: any in eight bits, else those of one padded width, or of `at_least` so
-        many positions, the widest first."""
-        if isinstance(self.transformer, Int8Transformer):
+        """Which drafts are decoded together: any where each is computed alone, else those of one padded width, or of
+        `at_least` so many positions, the widest first."""
+        if self.transformer.sentence_by_sentence:
             return [list(range(len(drafts)))]
         widths = [round_up(len(draft)) for draft in drafts]
         groups: list[list[int]] = []
@@ -88,19 +87,13 @@ class Finisher:
         """Log-probabilities [T, V] of every token at every position of a draft as it stands."""
         tokens = self.pad([draft])
         assert isinstance(tokens.layout, Padded)
-        decode = passes_over(self.transformer, self.encoded, [sentence], tokens.layout)
-        return self.logits(decode(tokens.ids, tokens.layout.valid)).float().log_softmax(-1)
+        passes = passes_over(self.transformer, self.encoded, [sentence], tokens.layout)
+        logits = passes.logits(tokens.ids, tokens.layout.valid, self.settings.suppress_tokens)
+        return torch.cat(list(logits)).float().log_softmax(-1)
 
     def pad(self, rows: Sequence[Sequence[int]]) -> Tokens:
         """Rows of ids as a tensor, where the transformer is."""
-        return pad(rows, self.special.pad, self.transformer.output.weight.device)
-
-    def logits(self, hidden_MD: Tensor) -> Tensor:
-        """Logits [M, V], with suppressed tokens made impossible."""
-        rows_MD = hidden_MD if isinstance(self.transformer, Int8Transformer) else pad_rows(hidden_MD)
-        logits_MV = self.transformer.output(rows_MD)[: len(hidden_MD)]
-        suppressed = torch.tensor(self.settings.suppress_tokens, dtype=torch.long, device=logits_MV.device)
-        return logits_MV.index_fill_(1, suppressed, float("-inf"))
+        return pad(rows, self.special.pad, self.transformer.target.tokens.weight.device)
 
 
 class _Group:
@@ -114,7 +107,7 @@ class _Group:
         assert isinstance(tokens.layout, Padded)
         valid_BT = tokens.layout.valid
         self.drafts_BT = tokens.ids
-        self.decode = passes_over(finisher.transformer, finisher.encoded, owner, tokens.layout)
+        self.passes = passes_over(finisher.transformer, finisher.encoded, owner, tokens.layout)
         self.free_BT = (tokens.ids == finisher.special.mask) & valid_BT
         # An end mark in front of given words would cut them off.
         self.before_given_BT = (valid_BT & ~self.free_BT).flip(1).cumsum(1).flip(1) > 0
@@ -178,20 +171,25 @@ class _Group:
         places_M = masked_BT.flatten().nonzero()[:, 0]
         if not len(places_M):  # everything is given
             return tokens_BT, log_probs_BT
-        # Only masked positions need the vocabulary, by far the largest matrix product.
-        hidden_MD = self.decode(inputs_BT, masked_BT)
-        at_once = rows_at_once(hidden_MD)
-        for hidden_RD, places_R in zip(hidden_MD.split(at_once), places_M.split(at_once), strict=True):
-            logits_RV = self.finisher.logits(hidden_RD)
-            if self.has_given:
-                logits_RV[self.before_given_BT.take(places_R), self.finisher.special.eos] = float("-inf")
-            best = best_tokens(logits_RV, 1)
-            tokens_BT.put_(places_R, best.tokens_RC)
-            log_probs_BT.put_(places_R, best.log_probs_RC)
-            if self.given_BT is not None:
-                given_R1 = logits_RV.gather(1, self.given_BT.take(places_R)[:, None])
-                self.given_log_probs_BT.put_(places_R, given_R1.float() - best.norm_R[:, None])
-        return tokens_BT, log_probs_BT
+        found = self._predicted(inputs_BT, masked_BT, places_M)
+        if found.given_log_probs_M is not None:
+            self.given_log_probs_BT.put_(places_M, found.given_log_probs_M)
+        return tokens_BT.put_(places_M, found.tokens_M), log_probs_BT.put_(places_M, found.log_probs_M)
+
+    def _predicted(self, inputs_BT: Tensor, masked_BT: Tensor, places_M: Tensor) -> Predicted:
+        suppressed = self.finisher.settings.suppress_tokens
+        if not self.has_given:
+            return self.passes.predict(inputs_BT, masked_BT, suppressed, self.given_BT)
+        logits = self._without_early_ends(self.passes.logits(inputs_BT, masked_BT, suppressed), places_M)
+        return predicted(logits, None if self.given_BT is None else self.given_BT.take(places_M))
+
+    def _without_early_ends(self, logits: Iterable[Tensor], places_M: Tensor) -> Iterator[Tensor]:
+        """Logits with the end mark made impossible in front of given words."""
+        early_M, done = self.before_given_BT.take(places_M), 0
+        for logits_RV in logits:
+            logits_RV[early_M[done : done + len(logits_RV)], self.finisher.special.eos] = float("-inf")
+            done += len(logits_RV)
+            yield logits_RV
 
     def _scores(self, log_probs_BT: Tensor) -> list[float]:
         """Mean log-probability of each draft; given positions do not enter it. Its rounding ignores the padding."""

@@ -1,27 +1,37 @@
 """The decoder as mask-predict uses it: the same drafts, pass after pass, looking at masked positions only.
 
-Shape letters: B rows (drafts), T positions, M wanted positions, D width.
+Shape letters: B rows (drafts), T positions, M wanted positions, R some of them, D width, V vocabulary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from maskpredict.decoding.best_tokens import Predicted, predicted, rows_at_once
+from maskpredict.decoding.onnxruntime_passes import OnnxruntimePasses
+from maskpredict.model.batch import pad_rows
 from maskpredict.model.int8_transformer import Int8Passes, Int8Transformer
 from maskpredict.model.layout import Padded
+from maskpredict.model.onnxruntime_transformer import OnnxruntimeTransformer
 from maskpredict.model.transformer import Memory, Transformer
 
 
 class Passes(Protocol):
-    """Ready for passes over one group of drafts."""
+    """Ready for passes over one group of drafts. Rows with no wanted positions cost nothing."""
 
-    def __call__(self, ids_BT: Tensor, wanted_BT: Tensor) -> Tensor:
-        """The decoder's output [M, D] at the wanted positions, row by row; rows without any cost nothing."""
+    def logits(self, ids_BT: Tensor, wanted_BT: Tensor, suppressed: tuple[int, ...]) -> Iterator[Tensor]:
+        """Logits [R, V] of all tokens at the wanted positions, row by row, some positions at a time."""
+        ...
+
+    def predict(
+        self, ids_BT: Tensor, wanted_BT: Tensor, suppressed: tuple[int, ...], given_BT: Tensor | None
+    ) -> Predicted:
+        """The likeliest token at each wanted position that is not suppressed, and how likely the given ones are."""
         ...
 
 
@@ -36,9 +46,36 @@ class Encoded:
 
 def passes_over(transformer: Transformer, encoded: Encoded, owner: Sequence[int], layout: Padded) -> Passes:
     """Passes over drafts of this layout, each of the sentence that `owner` names."""
+    if isinstance(transformer, OnnxruntimeTransformer):
+        return OnnxruntimePasses(transformer, encoded.memory, encoded.layout, owner, layout)
     if isinstance(transformer, Int8Transformer):
-        return Int8Passes(transformer, encoded.memory, encoded.layout, owner, layout)
-    return PaddedPasses(transformer, encoded, owner, layout)
+        return Projected(transformer, Int8Passes(transformer, encoded.memory, encoded.layout, owner, layout))
+    return Projected(transformer, PaddedPasses(transformer, encoded, owner, layout))
+
+
+@dataclass(frozen=True)
+class Projected:
+    """Passes that end at the decoder's output, and the vocabulary behind them."""
+
+    transformer: Transformer
+    hidden: Callable[[Tensor, Tensor], Tensor]
+    """(ids_BT, wanted_BT) -> the decoder's output [M, D] at the wanted positions, row by row."""
+
+    def logits(self, ids_BT: Tensor, wanted_BT: Tensor, suppressed: tuple[int, ...]) -> Iterator[Tensor]:
+        """As in `Passes`."""
+        # Only wanted positions need the vocabulary, by far the largest matrix product.
+        hidden_MD = self.hidden(ids_BT, wanted_BT)
+        barred = torch.tensor(suppressed, dtype=torch.long, device=hidden_MD.device)
+        for hidden_RD in hidden_MD.split(rows_at_once(hidden_MD)):
+            rows_RD = hidden_RD if self.transformer.sentence_by_sentence else pad_rows(hidden_RD)
+            yield self.transformer.output(rows_RD)[: len(hidden_RD)].index_fill_(1, barred, float("-inf"))
+
+    def predict(
+        self, ids_BT: Tensor, wanted_BT: Tensor, suppressed: tuple[int, ...], given_BT: Tensor | None
+    ) -> Predicted:
+        """As in `Passes`."""
+        given_M = None if given_BT is None else given_BT[wanted_BT]
+        return predicted(self.logits(ids_BT, wanted_BT, suppressed), given_M)
 
 
 class PaddedPasses:
@@ -50,7 +87,7 @@ class PaddedPasses:
         self._choose(torch.ones_like(self.owner_B, dtype=torch.bool))
 
     def __call__(self, ids_BT: Tensor, wanted_BT: Tensor) -> Tensor:
-        """As in `Passes`."""
+        """The decoder's output [M, D] at the wanted positions."""
         working_B = wanted_BT.any(1)
         if not torch.equal(working_B, self.working_B):
             self._choose(working_B)

@@ -75,6 +75,7 @@ class ModelSystem:
             "system": translator.system.name,
             "device": str(translator.device),
             "compute_type": translator.compute_type,
+            "engine": translator.engine,
             "settings": resolved,
         }
         if translator.judge is not None:

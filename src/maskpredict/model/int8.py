@@ -50,6 +50,12 @@ class Int8Linear(nn.Module):
         self.multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32.default._op
         self.weight = torch.empty(0)  # those who ask for a layer's weight want to know where it is and of which type
 
+    @property
+    def matrix(self) -> Int8Matrix:
+        """The weights, as they were before they were packed."""
+        weight, _ = torch.ops.quantized.linear_unpack(self.packed)
+        return Int8Matrix(weight.int_repr(), weight.q_per_channel_scales().float())
+
     def forward(self, x: Tensor) -> Tensor:
         """x [..., I] -> [..., O]."""
         size = x.abs().amax(-1, keepdim=True)

@@ -12,6 +12,7 @@ D width, H heads, K head size.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -24,6 +25,8 @@ from maskpredict.model.transformer import DecoderLayer, EncoderLayer, Memory, Pa
 
 class Int8Transformer(Transformer):
     """Takes over the parts of a transformer whose linear layers are those of `int8.py`."""
+
+    sentence_by_sentence: ClassVar[bool] = True
 
     def __init__(self, plain: Transformer) -> None:
         nn.Module.__init__(self)

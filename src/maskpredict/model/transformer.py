@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -192,6 +194,11 @@ class Embedding(nn.Module):
 class Transformer(nn.Module):
     """Encoder, decoder and output projection; what the model is trained to do is up to the system around it."""
 
+    engine: ClassVar[str] = "PyTorch"
+    """What computes it."""
+    sentence_by_sentence: ClassVar[bool] = False
+    """True where a sentence needs no filling to come out the same in any company."""
+
     def __init__(self, config: ModelConfig, source_vocab: int, target_vocab: int) -> None:
         super().__init__()
         self.config = config
@@ -210,6 +217,10 @@ class Transformer(nn.Module):
 
         self.encoder_norm, self.decoder_norm = final_norm(), final_norm()
         self.apply(initialise)
+
+    def at_work(self) -> AbstractContextManager[None]:
+        """To be entered while translating, by systems that can do with any kind of transformer."""
+        return nullcontext()
 
     def encode(self, ids: Tensor, layout: Layout, *, slot: Tensor | None = None) -> Tensor:
         """Source ids [...] -> [..., D]; `slot` as in `Embedding`."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import torch
 
 from maskpredict.errors import UserError
@@ -15,17 +13,13 @@ COMPUTE_TYPES = ("auto", "float32", "bfloat16", "float16", "int8")
 SMALLEST_FOR_INT8 = 256
 """Width from which eight bits are faster than float32 on a CPU; below, rounding costs more than it saves."""
 
-logger = logging.getLogger(__name__)
-
 
 def find_compute_type(asked: str, device: torch.device, config: ModelConfig) -> str:
     """The compute type to use; `auto` is int8 on a CPU that is fast at it, half precision on a GPU, else float32."""
     if asked not in COMPUTE_TYPES:
         raise UserError(f"compute_type is {asked!r}; choose one of {', '.join(COMPUTE_TYPES)}.")
     if asked == "auto":
-        chosen = _fastest(device, config)
-        logger.info("Computing in %s on %s.", chosen, device)
-        return chosen
+        return _fastest(device, config)
     if asked == "int8" and device.type != "cpu":
         raise UserError("int8 is for translating on a CPU; choose float16 or bfloat16 on a GPU.")
     if asked == "int8" and not int8.is_available():

@@ -9,6 +9,7 @@ the input or the number of threads. On a GPU in half precision, that is so but f
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -31,6 +32,8 @@ from maskpredict.runtime.translation import Translation, joined
 from maskpredict.systems import build_system
 
 __all__ = ["Translation", "Translator"]
+
+logger = logging.getLogger(__name__)
 
 MOST_THREADS = 4
 """CPU threads unless more are asked for: the matrices of a few sentences are too small for many."""
@@ -70,11 +73,17 @@ class Translator:
         self.system = build_system(contents, int8=self.compute_type == "int8")
         if self.compute_type != "int8":
             self.system.to(self.device, getattr(torch, self.compute_type))
+        logger.info("Computing in %s on %s, by %s.", self.compute_type, self.device, self.engine)
         self.max_input_length = _input_limit(contents.config.max_positions, max_input_length)
         self._batch_tokens = batch_tokens(self.device)
         self._resolved: dict[str, Any] = {}
         self._settings({})  # a damaged generation.json is noticed now
         self.judge = None if judge is None else self._opened_judge(judge)
+
+    @property
+    def engine(self) -> str:
+        """What does the computing: PyTorch, or onnxruntime where it is faster."""
+        return self.system.transformer.engine
 
     def _opened_judge(self, model: str | Path | ModelFolder) -> Judge:
         opened = Translator(model, device=str(self.device), compute_type=self.compute_type)

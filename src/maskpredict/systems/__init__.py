@@ -5,9 +5,12 @@ Nothing else in the project knows which systems there are: a new one is a new fi
 
 from __future__ import annotations
 
+import torch
+
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder, take_weights
 from maskpredict.model.int8_transformer import Int8Transformer
+from maskpredict.model.onnxruntime_transformer import OnnxruntimeTransformer, is_available
 from maskpredict.model.unfilled import unfilled
 from maskpredict.systems.autoregressive import Autoregressive
 from maskpredict.systems.base import Loss, System, Vocabulary
@@ -32,12 +35,17 @@ def find_system(name: str) -> type[System]:
     return SYSTEMS[name]
 
 
-def build_system(contents: ModelFolder, *, int8: bool = False) -> System:
-    """The system a model folder holds, ready to translate on the CPU; with `int8`, in eight bits there."""
+def build_system(contents: ModelFolder, *, int8: bool = False, onnxruntime: bool | None = None) -> System:
+    """The system a model folder holds, ready to translate on the CPU; with `int8`, in eight bits there.
+
+    In eight bits, onnxruntime computes what it can where it is available, unless told otherwise.
+    """
     with unfilled():
         system = find_system(contents.system)(contents.config, vocabulary_of(contents.tokenizers))
     take_weights(system, contents.weights, int8=int8)
-    if int8:
+    if int8 and system.works_in_passes and (is_available() if onnxruntime is None else onnxruntime):
+        system.transformer = OnnxruntimeTransformer(system.transformer, torch.get_num_threads())
+    elif int8:
         system.transformer = Int8Transformer(system.transformer)
     return system.eval()
 

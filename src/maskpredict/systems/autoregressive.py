@@ -18,7 +18,6 @@ from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens, pad, round_up
 from maskpredict.model.config import ModelConfig
-from maskpredict.model.int8_transformer import Int8Transformer
 from maskpredict.model.layout import Layout, Padded
 from maskpredict.model.transformer import Memory, Transformer, suppress
 from maskpredict.systems.base import Loss, System, Vocabulary, refuse_constraints
@@ -90,7 +89,7 @@ class Autoregressive(System):
         refuse_constraints(requests, self.name)
         # Except in eight bits, the search takes a whole number of eight rows, see model.batch.ROWS; the added sentences
         # are thrown away.
-        rows = len(requests) if isinstance(self.transformer, Int8Transformer) else round_up(len(requests))
+        rows = len(requests) if self.transformer.sentence_by_sentence else round_up(len(requests))
         filled = list(requests) + [requests[-1]] * (rows - len(requests))
         source = pad([request.source for request in filled], self.special.pad, self.device)
         limits = [self._longest_target(len(request.source), settings) for request in filled]

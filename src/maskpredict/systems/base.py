@@ -53,6 +53,8 @@ class System(nn.Module, ABC):
     """Dataclass of the settings that `translate` takes."""
     loss_parts: ClassVar[tuple[str, ...]]
     """Names of the sums that `loss` reports beside the total."""
+    works_in_passes: ClassVar[bool] = False
+    """True when it asks no more of its transformer than an encoder and passes over drafts."""
     reserves_slot: ClassVar[bool] = False
     """True when the source needs an empty position in front of each sentence."""
 
@@ -84,13 +86,13 @@ class System(nn.Module, ABC):
     @property
     def sharing(self) -> Sharing:
         """Which sources may share a batch."""
-        half = self.transformer.output.weight.dtype in (torch.float16, torch.bfloat16)
+        half = self.transformer.target.tokens.weight.dtype in (torch.float16, torch.bfloat16)
         return "alike" if self.device.type == "cuda" and half else "same width"
 
     @property
     def device(self) -> torch.device:
         """Where the weights are."""
-        return self.transformer.output.weight.device
+        return self.transformer.target.tokens.weight.device
 
     def word_loss(self, hidden_MD: Tensor, targets_M: Tensor, counted_M: Tensor) -> tuple[Tensor, Tensor]:
         """Label-smoothed and plain cross-entropy of the hidden vectors, each summed over the counted ones."""

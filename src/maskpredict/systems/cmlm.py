@@ -23,7 +23,6 @@ from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens, pad, pad_rows
 from maskpredict.model.config import ModelConfig
-from maskpredict.model.int8_transformer import Int8Transformer
 from maskpredict.model.layout import Layout, Padded
 from maskpredict.model.length import LengthHead
 from maskpredict.systems.base import Loss, Sharing, System, Vocabulary
@@ -37,6 +36,7 @@ class CMLM(System):
     name: ClassVar[str] = "cmlm"
     settings_type: ClassVar[type] = MaskPredictSettings
     loss_parts: ClassVar[tuple[str, ...]] = ("word", "length")
+    works_in_passes: ClassVar[bool] = True
     reserves_slot: ClassVar[bool] = True
 
     def __init__(self, config: ModelConfig, vocabulary: Vocabulary, label_smoothing: float = 0.1) -> None:
@@ -72,7 +72,7 @@ class CMLM(System):
     @property
     def sharing(self) -> Sharing:
         """As in `System`; any in eight bits."""
-        return "any" if isinstance(self.transformer, Int8Transformer) else super().sharing
+        return "any" if self.transformer.sentence_by_sentence else super().sharing
 
     def make_room(self) -> None:
         """Forget what was recorded; it can be recorded again."""
@@ -89,6 +89,10 @@ class CMLM(System):
     @torch.inference_mode()
     def translate(self, requests: Sequence[Request], settings: MaskPredictSettings) -> list[list[Hypothesis]]:
         """Mask-predict."""
+        with self.transformer.at_work():
+            return self._translate(requests, settings)
+
+    def _translate(self, requests: Sequence[Request], settings: MaskPredictSettings) -> list[list[Hypothesis]]:
         if self.recording and self.device.type == "cuda":
             recorded = self.recordings.translate(requests, settings)
             if recorded is not None:
@@ -119,7 +123,8 @@ class CMLM(System):
         """Mask-predict at each target's length, charging every position with the probability of the given token the
         last time it was predicted: what `translate` reports when it arrives at these tokens itself."""
         drafts = [[self.special.mask] * len(target) for target in targets]
-        rows = self._finisher(requests, settings).finish(drafts, list(range(len(drafts))), given=targets)
+        with self.transformer.at_work():
+            rows = self._finisher(requests, settings).finish(drafts, list(range(len(drafts))), given=targets)
         return [ranked([row], settings)[0] for row in rows]
 
     def _finisher(self, requests: Sequence[Request], settings: MaskPredictSettings) -> Finisher:

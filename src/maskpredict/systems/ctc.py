@@ -22,7 +22,6 @@ from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens, pad, pad_rows
 from maskpredict.model.config import ModelConfig
-from maskpredict.model.int8_transformer import Int8Transformer
 from maskpredict.model.layout import Layout
 from maskpredict.model.transformer import initialise
 from maskpredict.systems.alignments import Problem, best_alignment, surprise_of
@@ -45,7 +44,7 @@ class CTC(System):
     @property
     def sharing(self) -> Sharing:
         """As in `System`; any in eight bits."""
-        return "any" if isinstance(self.transformer, Int8Transformer) else super().sharing
+        return "any" if self.transformer.sentence_by_sentence else super().sharing
 
     @property
     def blank(self) -> int:

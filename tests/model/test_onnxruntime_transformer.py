@@ -1,0 +1,173 @@
+"""The transformer that onnxruntime runs against the plain one, and against itself in other company."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from maskpredict.decoding.onnxruntime_passes import OnnxruntimePasses
+from maskpredict.model.folder import own_weights, take_weights
+from maskpredict.model.layout import Padded
+from maskpredict.model.onnxruntime_transformer import OnnxruntimeTransformer, is_available
+from maskpredict.model.transformer import Transformer
+from maskpredict.model.unfilled import unfilled
+
+pytestmark = pytest.mark.skipif(not is_available(), reason="it takes onnxruntime and a CPU with VNNI")
+
+SOURCES, TARGETS = [9, 1, 30, 17, 8], [5, 2, 31, 8, 20]
+SHAPES: list[dict[str, Any]] = [
+    {"norm": "pre"},
+    {"norm": "post", "activation": "relu"},
+    {"norm": "pre", "embeddings": "target", "scale_embeddings": True},
+    {"norm": "post", "embeddings": "separate"},
+]
+
+
+@pytest.fixture(autouse=True)
+def threads_put_back() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def by_onnxruntime(plain: Transformer, threads: int = 1) -> OnnxruntimeTransformer:
+    with unfilled():
+        empty = Transformer(plain.config, 13, 13)
+    take_weights(empty, own_weights(plain), int8=True)
+    return OnnxruntimeTransformer(empty.eval(), threads)
+
+
+def tokens(lengths: list[int], width: int, seed: int) -> tuple[Tensor, Padded]:
+    """Random ids, and other ones for filling than the other call with another width would have."""
+    chance = torch.Generator().manual_seed(seed)
+    ids = torch.randint(5, 13, (len(lengths), 32), generator=chance)[:, :width]
+    return ids, Padded.of(torch.tensor(lengths), width)
+
+
+def logits_of(passes: OnnxruntimePasses, ids: Tensor, wanted: Tensor) -> Tensor:
+    return torch.cat(list(passes.logits(ids, wanted, ())))
+
+
+def error(got: Tensor, wanted: Tensor) -> float:
+    return float((got - wanted).norm() / wanted.norm())
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("slot", [None, torch.linspace(-1, 1, 64)])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_it_computes_what_the_plain_transformer_does(
+    make_transformer: Callable[..., Transformer], shape: dict[str, Any], slot: Tensor | None
+) -> None:
+    plain = make_transformer(width=64, hidden=128, heads=4, **shape)
+    other = by_onnxruntime(plain)
+    source_ids, source = tokens(SOURCES, 32, seed=1)
+    target_ids, target = tokens(TARGETS, 32, seed=2)
+    encoded = [one.encode(source_ids, source, slot=slot) for one in (plain, other)]
+    assert error(encoded[1][source.valid], encoded[0][source.valid]) < 0.05
+    assert encoded[1][~source.valid].count_nonzero() == 0
+    hidden = plain.decode(target_ids, target, plain.memory(encoded[0]), source, causal=False)[target.valid]
+    passes = OnnxruntimePasses(other, other.memory(encoded[1]), source, range(5), target)
+    assert error(logits_of(passes, target_ids, target.valid), plain.output(hidden)) < 0.1
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_a_sentence_comes_out_the_same_in_any_company(
+    make_transformer: Callable[..., Transformer], norm: str, threads: int
+) -> None:
+    plain = make_transformer(width=64, hidden=128, heads=4, norm=norm)
+    one, several = by_onnxruntime(plain), by_onnxruntime(plain, threads)
+    source_ids, source = tokens(SOURCES, 32, seed=1)
+    target_ids, target = tokens(TARGETS, 32, seed=2)
+    encoded = one.encode(source_ids, source)
+    passes = OnnxruntimePasses(one, one.memory(encoded), source, range(5), target)
+    together = logits_of(passes, target_ids, target.valid)
+    for row, expected in enumerate(together.split(TARGETS)):
+        width = -(-max(SOURCES[row], TARGETS[row]) // 8) * 8
+        own_source = Padded.of(torch.tensor([SOURCES[row]]), width)
+        own_target = Padded.of(torch.tensor([TARGETS[row]]), width)
+        own = several.encode(source_ids[row : row + 1, :width], own_source)
+        assert torch.equal(own[0, : SOURCES[row]], encoded[row, : SOURCES[row]])
+        alone = OnnxruntimePasses(several, several.memory(own), own_source, [0], own_target)
+        assert torch.equal(logits_of(alone, target_ids[row : row + 1, :width], own_target.valid), expected)
+
+
+@torch.inference_mode()
+def test_drafts_of_one_sentence_share_its_memory_and_rows_without_wishes_are_left_out(
+    make_transformer: Callable[..., Transformer],
+) -> None:
+    other = by_onnxruntime(make_transformer(width=64, hidden=128, heads=4, norm="pre"))
+    source_ids, source = tokens(SOURCES, 32, seed=1)
+    target_ids, target = tokens(TARGETS, 32, seed=2)
+    memory = other.memory(other.encode(source_ids, source))
+    owner = [2, 2, 0, 4, 2]
+    wanted = target.valid & (torch.arange(32) % 3 != 1)
+    wanted[1] = wanted[3] = False
+    shared = OnnxruntimePasses(other, memory, source, owner, target)
+    everything = iter(logits_of(shared, target_ids, wanted).split([int(wanted[row].sum()) for row in (0, 2, 4)]))
+    for row in (0, 2, 4):
+        own = Padded.of(target.lengths_B[row : row + 1], 32)
+        alone = OnnxruntimePasses(other, memory, source, owner[row : row + 1], own)
+        assert torch.equal(logits_of(alone, target_ids[row : row + 1], wanted[row : row + 1]), next(everything))
+
+
+@torch.inference_mode()
+def test_the_best_tokens_are_those_of_the_logits_that_are_not_suppressed(
+    make_transformer: Callable[..., Transformer],
+) -> None:
+    other = by_onnxruntime(make_transformer(width=64, hidden=128, heads=4, norm="pre"))
+    source_ids, source = tokens(SOURCES, 32, seed=1)
+    target_ids, target = tokens(TARGETS, 32, seed=2)
+    passes = OnnxruntimePasses(other, other.memory(other.encode(source_ids, source)), source, range(5), target)
+    logits = logits_of(passes, target_ids, target.valid)
+    for suppressed in ((), (0, 1, 4), tuple(logits.argmax(1).unique()[:2].tolist())):
+        expected = logits.index_fill(1, torch.tensor(suppressed, dtype=torch.long), float("-inf")).log_softmax(1)
+        found = passes.predict(target_ids, target.valid, suppressed, target_ids)
+        assert torch.equal(found.tokens_M, expected.argmax(1))
+        torch.testing.assert_close(found.log_probs_M, expected.amax(1))
+        given = expected.gather(1, target_ids[target.valid][:, None])[:, 0]
+        torch.testing.assert_close(found.given_log_probs_M, given)
+
+
+@torch.inference_mode()
+def test_of_equally_likely_tokens_the_first_is_taken(make_transformer: Callable[..., Transformer]) -> None:
+    plain = make_transformer(width=64, hidden=128, heads=4, embeddings="separate")
+    plain.output.weight[9] = plain.output.weight[3] = plain.output.weight[7] * 2
+    other = by_onnxruntime(plain)
+    source_ids, source = tokens(SOURCES, 32, seed=1)
+    target_ids, target = tokens(TARGETS, 32, seed=2)
+    passes = OnnxruntimePasses(other, other.memory(other.encode(source_ids, source)), source, range(5), target)
+    found = passes.predict(target_ids, target.valid, (), None)
+    assert (found.tokens_M == 3).any()
+    assert not (found.tokens_M == 9).any()
+    assert found.given_log_probs_M is None
+
+
+def test_pytorch_has_one_thread_while_it_is_at_work(make_transformer: Callable[..., Transformer]) -> None:
+    other = by_onnxruntime(make_transformer(width=64, hidden=128, heads=4), threads=2)
+    seen = []
+
+    def fail() -> None:
+        with other.at_work():
+            seen.append(torch.get_num_threads())
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert [*seen, torch.get_num_threads()] == [1, 2]
+
+
+@torch.inference_mode()
+def test_weights_are_let_go_when_every_session_has_its_copy(make_transformer: Callable[..., Transformer]) -> None:
+    other = by_onnxruntime(make_transformer(width=64, hidden=128, heads=4), threads=2)
+    ids, layout = tokens([4, 9], 16, seed=1)
+    one = other.encode(ids[:1], Padded.of(layout.lengths_B[:1], 16))
+    assert other.encoder_program.weights
+    both = other.encode(ids, layout)
+    assert not other.encoder_program.weights
+    assert torch.equal(both[0], one[0])
