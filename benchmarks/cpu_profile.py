@@ -3,199 +3,163 @@
     python benchmarks/cpu_profile.py CMLM SENTENCES results.json [THREADS]
 
 SENTENCES is a text file, compressed or not, whose first 96 lines are translated in 4 passes with one length candidate,
-one by one and 32 at a time, lines of similar length together as in `maskpredict bench`. Each function that makes up a
-part is put under a clock. Time in a part within another counts for the inner one alone; what is in none is the rest. To
-see what the machine could do, the matrix products of a round are then made once more with nothing between them.
+one by one and 32 at a time, lines of similar length together as in `maskpredict bench`. The whole is timed first. Then
+it is done again under onnxruntime's own profiler, which says how long each operator of the graphs took, and takes some
+time itself. Where several threads are at work, each on a sentence of its own, their times are divided by their number.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
-from itertools import chain, islice
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import torch
-from torch import Tensor
+import onnxruntime
 
 from maskpredict.bench.machine import describe_machine
 from maskpredict.corpus.reading import read_lines
-from maskpredict.decoding import finish
-from maskpredict.model import int8_transformer
-from maskpredict.model.int8 import Int8Linear, Int8Matrix
-from maskpredict.model.int8_transformer import Int8Transformer
-from maskpredict.runtime.lines import LineCodec
+from maskpredict.model.onnxruntime_transformer import OnnxruntimeTransformer
 from maskpredict.runtime.translator import Translator
 
 SENTENCES, ROUNDS = 96, 9
 BATCH_SIZES = (1, 32)
 SETTINGS: dict[str, Any] = {"iterations": 4, "length_candidates": 1}
-LAYERS, VOCABULARY, ACTIVATION, REST = "layers' products", "vocabulary's product", "activation", "the rest"
-PARTS: list[tuple[str, list[tuple[Any, str]]]] = [
-    ("rounding inputs, scaling outputs", [(Int8Linear, "consume"), (Int8Linear, "forward")]),
-    ("attention", [(int8_transformer, "_attend")]),
-    ("layer norms, residual sums", [(int8_transformer._Sublayer, "before"), (int8_transformer._Sublayer, "after")]),
-    ("best tokens", [(finish, "best_tokens")]),
-    ("choice of masks", [(finish, "mask_predict")]),
-    ("subwords", [(LineCodec, "requests"), (LineCodec, "translation")]),
-]
-"""What each part is made of, besides the products and the activation."""
-
-
-@dataclass
-class Clock:
-    """Seconds that were spent in each part, without the parts inside it."""
-
-    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    inside: list[float] = field(default_factory=lambda: [0.0])
-    """Of each part that has not ended yet, the seconds spent in parts inside it."""
-
-    def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function under the clock."""
-
-        def run(*args: Any, **options: Any) -> Any:
-            self.inside.append(0.0)
-            started = time.perf_counter()
-            result = function(*args, **options)
-            took = time.perf_counter() - started
-            self.seconds[part] += took - self.inside.pop()
-            self.inside[-1] += took
-            return result
-
-        return run
-
-
-@dataclass(frozen=True)
-class Product:
-    """A matrix product that was made."""
-
-    linear: Int8Linear
-    multiply: Callable[..., Tensor]
-    shape: tuple[int, int, int]
-    """Rows, inputs, outputs."""
+LAYERS, VOCABULARY, OTHER = "layers' products", "vocabulary's product", "taking apart and putting together"
+BETWEEN, OUTSIDE = "between operators", "outside the graphs: Python, masks, lengths, subwords"
+PARTS = {
+    "DynamicQuantizeMatMul": LAYERS,
+    "MultiHeadAttention": "attention",
+    "Gelu": "activation",
+    "Relu": "activation",
+    "LayerNormalization": "layer norms, sums",
+    "Add": "layer norms, sums",
+    "LogSoftmax": "best tokens",
+    "TopK": "best tokens",
+    "GatherElements": "best tokens",
+}
+"""What an operator belongs to; all others are `OTHER`."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """One batch size; milliseconds are for one sentence, medians over rounds."""
+    """One batch size; milliseconds are for one sentence."""
 
     batch_size: int
     milliseconds: float
+    """Median over rounds, without the profiler."""
     parts: dict[str, float]
-    products_alone: float
-    """Milliseconds of the matrix products with nothing between them."""
+    """Mean over rounds, with the profiler."""
     operations: float
-    """Of these products for one sentence, in thousand millions; a multiplication and an addition are two."""
+    """Of the matrix products for one sentence, in thousand millions; a multiplication and an addition are two."""
 
 
 def main(model: str, sentences: str, results: str, threads: str = "2") -> None:
     """Measure; write and print the results."""
-    clock, made = Clock(), list[Product]()
-    for part, functions in PARTS:
-        for owner, name in functions:
-            setattr(owner, name, clock.timed(part, getattr(owner, name)))
-    watch_products(clock, made)
-    translator = Translator(model, device="cpu", compute_type="int8", intra_threads=int(threads))
-    watch_activations(translator.system.transformer, clock)
-    encode = translator.tokenizers.source.encode
+    plain = Translator(model, device="cpu", compute_type="int8", intra_threads=int(threads))
+    encode = plain.tokenizers.source.encode
     texts = sorted(islice(read_lines(Path(sentences)), SENTENCES), key=lambda text: len(encode(text)))
-    profiles = [profile(translator, texts, size, clock, made) for size in BATCH_SIZES]
+    totals = [median(seconds_of(plain, texts, size)[1:]) for size in BATCH_SIZES]
+    profiles = [
+        profile(model, texts, size, int(threads), total) for size, total in zip(BATCH_SIZES, totals, strict=True)
+    ]
     print(table(profiles))
     machine = asdict(describe_machine("cpu", int(threads)))
     content = {"machine": machine, "settings": SETTINGS, "profiles": [asdict(one) for one in profiles]}
     Path(results).write_text(json.dumps(content, indent=1) + "\n")
 
 
-def watch_products(clock: Clock, made: list[Product]) -> None:
-    """Put the products of all layers that are made from now on under the clock, and note each product."""
-    initialise = Int8Linear.__init__
-
-    def noted(linear: Int8Linear, multiply: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        def run(x: Tensor, *rest: Any) -> Tensor:
-            y = multiply(x, *rest)
-            made.append(Product(linear, multiply, (x.numel() // x.shape[-1], x.shape[-1], y.shape[-1])))
-            return y
-
-        return run
-
-    def initialise_watched(linear: Int8Linear, matrix: Int8Matrix, bias: Tensor | None) -> None:
-        initialise(linear, matrix, bias)
-        part = VOCABULARY if bias is None else LAYERS  # no other layer is without a bias
-        linear.multiply = clock.timed(part, noted(linear, linear.multiply))
-
-    Int8Linear.__init__ = initialise_watched  # type: ignore[method-assign, assignment]
-
-
-def watch_activations(transformer: Any, clock: Clock) -> None:
-    """Put the feed-forward layers' activation under the clock."""
-    assert isinstance(transformer, Int8Transformer)
-    for step in chain(*transformer.encoder_steps, *transformer.decoder_steps):
-        if isinstance(step, int8_transformer._FeedForward):
-            step.activation = clock.timed(ACTIVATION, step.activation)
-
-
-def profile(translator: Translator, texts: Sequence[str], size: int, clock: Clock, made: list[Product]) -> Profile:
-    """Several rounds over all texts, and after each its products alone."""
-    totals, alone = [], []
-    parts: dict[str, list[float]] = defaultdict(list)
-    for number in range(1 + ROUNDS):  # the first one warms up
-        clock.seconds.clear()
-        made.clear()
+def seconds_of(translator: Translator, texts: Sequence[str], size: int) -> list[float]:
+    """How long each round over all texts took; the first one warms up."""
+    found = []
+    for _ in range(1 + ROUNDS):
         started = time.perf_counter()
         for first in range(0, len(texts), size):
             translator.translate(texts[first : first + size], **SETTINGS)
-        took = time.perf_counter() - started
-        if number:
-            totals.append(took)
-            for part, seconds in {**clock.seconds, REST: took - sum(clock.seconds.values())}.items():
-                parts[part].append(seconds)
-            alone.append(seconds_alone(made))
-
-    def milliseconds(seconds: Sequence[float]) -> float:
-        return round(1000 * median(seconds) / len(texts), 3)
-
-    operations = sum(2 * rows * inputs * outputs for rows, inputs, outputs in (product.shape for product in made))
-    return Profile(
-        size,
-        milliseconds(totals),
-        {part: milliseconds(seconds) for part, seconds in parts.items()},
-        milliseconds(alone),
-        round(operations / len(texts) / 1e9, 3),
-    )
+        found.append(time.perf_counter() - started)
+    return found
 
 
-@torch.inference_mode()
-def seconds_alone(made: Sequence[Product]) -> float:
-    """Time of the same products in the same order."""
-    inputs = {product.shape[:2]: torch.rand(product.shape[:2]) for product in made}
-    started = time.perf_counter()
-    for product in made:
-        linear = product.linear
-        product.multiply(inputs[product.shape[:2]], 1 / linear.levels, linear.levels + 1, linear.packed)
-    return time.perf_counter() - started
+def profile(model: str, texts: Sequence[str], size: int, threads: int, total: float) -> Profile:
+    """Several rounds over all texts under onnxruntime's profiler; `total` is what one takes without it."""
+    with tempfile.TemporaryDirectory() as folder:
+        plain_options = onnxruntime.SessionOptions
+
+        def options() -> onnxruntime.SessionOptions:
+            own = plain_options()
+            own.enable_profiling, own.profile_file_prefix = True, f"{folder}/profile"
+            return own
+
+        onnxruntime.SessionOptions = options
+        translator = Translator(model, device="cpu", compute_type="int8", intra_threads=threads)
+        took = sum(seconds_of(translator, texts, size))
+        onnxruntime.SessionOptions = plain_options
+        events = [event for file in profiles_of(translator) for event in json.loads(Path(file).read_text())]
+    vocabulary, rounds = translator.tokenizers.target.vocab_size, 1 + ROUNDS
+    at_once = threads if size > 1 else 1
+    seconds: dict[str, float] = defaultdict(float)
+    operations = 0.0
+    for event in events:
+        own = event["dur"] / 1e6 / at_once
+        if event["name"] == "model_run":
+            seconds[BETWEEN] += own
+        elif event["cat"] == "Node" and event["name"].endswith("kernel_time"):
+            part = PARTS.get(event["args"]["op_name"], OTHER)
+            if part == LAYERS:
+                operations += products(event["args"])
+                part = VOCABULARY if shape_of(event["args"], "output_type_shape")[-1] == vocabulary else LAYERS
+            seconds[part] += own
+            seconds[BETWEEN] -= own
+    seconds[OUTSIDE] = took - sum(seconds.values())
+    each = 1000 / rounds / len(texts)
+    parts = {part: round(own * each, 3) for part, own in sorted(seconds.items(), key=lambda item: -item[1])}
+    return Profile(size, round(1000 * total / len(texts), 3), parts, round(operations / rounds / len(texts) / 1e9, 3))
+
+
+def profiles_of(translator: Translator) -> list[str]:
+    """The files that the profiler wrote."""
+    transformer = translator.system.transformer
+    assert isinstance(transformer, OnnxruntimeTransformer)
+    programs = (transformer.encoder_program, transformer.memory_program, transformer.decoder_program)
+    return [session.end_profiling() for program in programs for session in program.sessions.values()]
+
+
+def products(of_node: dict[str, Any]) -> float:
+    """Operations of a matrix product."""
+    inputs, outputs = (shape_of(of_node, name) for name in ("input_type_shape", "output_type_shape"))
+    rows = 1
+    for size in outputs[:-1]:
+        rows *= size
+    return 2.0 * rows * inputs[-1] * outputs[-1]
+
+
+def shape_of(of_node: dict[str, Any], name: str) -> list[int]:
+    """The shape of a node's first input or output."""
+    (shape,) = of_node[name][0].values()
+    return list(shape)
 
 
 def table(profiles: Sequence[Profile]) -> str:
     """As Markdown: milliseconds of each part and its share."""
-    parts = [LAYERS, VOCABULARY, PARTS[0][0], PARTS[1][0], ACTIVATION, *(part for part, _ in PARTS[2:]), REST]
     lines = ["| part |" + "".join(f" ms, batches of {one.batch_size} | share |" for one in profiles)]
     lines.append("|---|" + "---:|---:|" * len(profiles))
-    for part in parts:
-        found = [(one.parts[part], one.parts[part] / one.milliseconds) for one in profiles]
+    for part in profiles[0].parts:
+        found = [(one.parts.get(part, 0), one.parts.get(part, 0) / sum(one.parts.values())) for one in profiles]
         lines.append(f"| {part} |" + "".join(f" {took:.1f} | {share:.0%} |" for took, share in found))
-    lines.append("| all |" + "".join(f" {one.milliseconds:.1f} | |" for one in profiles))
+    lines.append("| all |" + "".join(f" {sum(one.parts.values()):.1f} | |" for one in profiles))
+    lines.append("| without the profiler |" + "".join(f" {one.milliseconds:.1f} | |" for one in profiles))
     for one in profiles:
-        rates = [one.operations / one.products_alone, one.operations / (one.parts[LAYERS] + one.parts[VOCABULARY])]
+        rate = one.operations / (one.parts[LAYERS] + one.parts[VOCABULARY])
         lines.append(
-            f"\nBatches of {one.batch_size}: products of {one.operations:.1f} thousand million operations a sentence; "
-            f"{one.products_alone:.1f} ms with nothing between them, {1000 * rates[0]:.0f} thousand million a second; "
-            f"{1000 * rates[1]:.0f} in place."
+            f"\nBatches of {one.batch_size}: products of {one.operations:.1f} thousand million operations a sentence, "
+            f"{1000 * rate:.0f} thousand million a second."
         )
     return "\n".join(lines)
 
