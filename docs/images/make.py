@@ -37,7 +37,8 @@ FRAME = """\
 
 def make(model: str, sentence: str, out: Path) -> None:
     """Translate a sentence and draw its passes."""
-    translator = Translator(model, device="cpu", intra_threads=1)
+    # In float32, since int8 is rounded differently on different CPUs.
+    translator = Translator(model, device="cpu", compute_type="float32", intra_threads=1)
     (translation,) = translator.translate(
         [sentence], iterations=ITERATIONS, length_candidates=LENGTH_CANDIDATES, trace=True
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -81,6 +83,21 @@ def test_results_do_not_depend_on_batch_order_or_threads(
 def test_onnxruntime_computes_what_it_can_where_it_is_available(cmlm: Translator, autoregressive: Translator) -> None:
     assert cmlm.engine == ("onnxruntime" if is_available() else "PyTorch")
     assert autoregressive.engine == "PyTorch"
+
+
+def test_without_onnxruntime_pytorch_computes_everything(
+    cmlm_by_pytorch: Translator, cmlm_folder: Path, sentences: list[str]
+) -> None:
+    program = """
+import sys
+sys.modules["onnxruntime"] = None  # as if it were not installed
+from maskpredict import Translator
+translator = Translator(sys.argv[1], device="cpu", compute_type="int8")
+print(translator.engine, *(found.text for found in translator.translate(sys.argv[2:])), sep="\\n")
+"""
+    arguments = [sys.executable, "-c", program, str(cmlm_folder), *sentences[:3]]
+    printed = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert printed == ["PyTorch", *(found.text for found in cmlm_by_pytorch.translate(sentences[:3]))]
 
 
 @pytest.mark.parametrize("thread_count", [2, 3])
