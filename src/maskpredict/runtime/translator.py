@@ -60,9 +60,10 @@ class Translator:
 
         `compute_type` is auto, float32, bfloat16, float16, or int8 on a CPU; auto is the fastest that is exact enough,
         and the attribute `compute_type` says which that is. `intra_threads` sets PyTorch's threads for the whole
-        process, and onnxruntime's for this translator, by default four at most on a CPU. A line with more than `max_input_length` subwords (at most what the
-        model has positions for) is translated in pieces. `judge` is an autoregressive model with the same subwords,
-        such as the teacher: the best translation is then the one that both together find likeliest.
+        process, and onnxruntime's for this translator, by default four at most on a CPU. A line with more than
+        `max_input_length` subwords (at most what the model has positions for) is translated in pieces. `judge` is an
+        autoregressive model with the same subwords, such as the teacher: the best translation is then the one that
+        both together find likeliest.
         """
         contents = model if isinstance(model, ModelFolder) else ModelFolder.read(find_model(model))
         self.device = find_device(device)
