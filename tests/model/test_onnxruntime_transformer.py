@@ -52,6 +52,13 @@ def logits_of(passes: OnnxruntimePasses, ids: Tensor, wanted: Tensor) -> Tensor:
     return torch.cat(list(passes.logits(ids, wanted, ())))
 
 
+def passes_of(transformer: OnnxruntimeTransformer, target: Padded) -> OnnxruntimePasses:
+    """Passes over a target for each of the sources."""
+    source_ids, source = tokens(SOURCES, 32, seed=1)
+    memory = transformer.memory(transformer.encode(source_ids, source))
+    return OnnxruntimePasses(transformer, memory, source, range(5), target)
+
+
 def error(got: Tensor, wanted: Tensor) -> float:
     return float((got - wanted).norm() / wanted.norm())
 
@@ -121,9 +128,8 @@ def test_the_best_tokens_are_those_of_the_logits_that_are_not_suppressed(
     make_transformer: Callable[..., Transformer],
 ) -> None:
     other = by_onnxruntime(make_transformer(width=64, hidden=128, heads=4, norm="pre"))
-    source_ids, source = tokens(SOURCES, 32, seed=1)
     target_ids, target = tokens(TARGETS, 32, seed=2)
-    passes = OnnxruntimePasses(other, other.memory(other.encode(source_ids, source)), source, range(5), target)
+    passes = passes_of(other, target)
     logits = logits_of(passes, target_ids, target.valid)
     for suppressed in ((), (0, 1, 4), tuple(logits.argmax(1).unique()[:2].tolist())):
         expected = logits.index_fill(1, torch.tensor(suppressed, dtype=torch.long), float("-inf")).log_softmax(1)
@@ -139,9 +145,8 @@ def test_of_equally_likely_tokens_the_first_is_taken(make_transformer: Callable[
     plain = make_transformer(width=64, hidden=128, heads=4, embeddings="separate")
     plain.output.weight[9] = plain.output.weight[3] = plain.output.weight[7] * 2
     other = by_onnxruntime(plain)
-    source_ids, source = tokens(SOURCES, 32, seed=1)
     target_ids, target = tokens(TARGETS, 32, seed=2)
-    passes = OnnxruntimePasses(other, other.memory(other.encode(source_ids, source)), source, range(5), target)
+    passes = passes_of(other, target)
     found = passes.predict(target_ids, target.valid, (), None)
     assert (found.tokens_M == 3).any()
     assert not (found.tokens_M == 9).any()

@@ -6,6 +6,7 @@ Shape letters: B rows (drafts), T positions, S source positions, M wanted positi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +36,6 @@ class OnnxruntimePasses:
         sources: list[int] = source.lengths_B.tolist()
         of_sentence = {row: _of_sentence(memory, row, sources[row]) for row in set(owner)}
         self.memory = [of_sentence[row] for row in owner]
-        self.penalties: dict[tuple[int, ...], npt.NDArray[np.float32]] = {}
 
     def logits(self, ids_BT: Tensor, wanted_BT: Tensor, suppressed: tuple[int, ...]) -> Iterator[Tensor]:
         """As in `Passes`."""
@@ -55,21 +55,22 @@ class OnnxruntimePasses:
         self, ids_BT: Tensor, wanted_BT: Tensor, suppressed: tuple[int, ...], given_BT: Tensor, outputs: list[str]
     ) -> list[Arrays]:
         ids, wanted, given = ids_BT.numpy(), wanted_BT.numpy(), given_BT.numpy()
-        common = {"penalties": self._penalties(suppressed)}
+        penalties = _penalties(suppressed, self.transformer.target.tokens.num_embeddings)
         rows: list[Arrays] = []
         for row, end in enumerate(self.lengths):
             (places,) = wanted[row].nonzero()
             if len(places):
                 own = {"ids": ids[row, :end], "wanted": places, "given": given[row, places, None]}
-                rows.append({**own, **common, **self.memory[row]})
+                rows.append({**own, "penalties": penalties, **self.memory[row]})
         return self.transformer.decoder_program.run(rows, outputs)
 
-    def _penalties(self, suppressed: tuple[int, ...]) -> npt.NDArray[np.float32]:
-        if suppressed not in self.penalties:
-            penalties_V = np.zeros(self.transformer.target.tokens.num_embeddings, np.float32)
-            penalties_V[list(suppressed)] = -np.inf
-            self.penalties[suppressed] = penalties_V
-        return self.penalties[suppressed]
+
+@lru_cache(maxsize=16)
+def _penalties(suppressed: tuple[int, ...], vocabulary: int) -> npt.NDArray[np.float32]:
+    """What is added to the logits [V]."""
+    penalties_V = np.zeros(vocabulary, np.float32)
+    penalties_V[list(suppressed)] = -np.inf
+    return penalties_V
 
 
 def _of_sentence(memory: list[Memory], row: int, end: int) -> Arrays:
