@@ -154,30 +154,6 @@ def test_a_run_ends_when_its_time_is_over(make_config: MakeConfig) -> None:
     assert 0 < result.updates < 100_000
 
 
-def test_a_run_can_start_from_a_models_weights(make_config: MakeConfig, read_metrics: ReadMetrics) -> None:
-    first = make_config("first", steps=30)
-    model = train(first, quiet=True).model
-    still = OptimizerConfig(rate=1e-12, warmup=1, weight_decay=0.0)
-    second = replace(make_config("second", steps=1, start_from=str(model)), optimizer=still)
-    continued = train(second, quiet=True).model
-    assert model is not None
-    assert continued is not None
-    torch.testing.assert_close(ModelFolder.read(continued).weights, ModelFolder.read(model).weights)
-
-
-def test_a_student_can_start_from_its_teachers_transformer(make_config: MakeConfig) -> None:
-    teacher = train(make_config("teacher", system="autoregressive", steps=5), quiet=True).model
-    still = OptimizerConfig(rate=1e-12, warmup=1, weight_decay=0.0)
-    student = train(
-        replace(make_config("student", steps=1, start_from=str(teacher)), optimizer=still), quiet=True
-    ).model
-    assert teacher is not None
-    assert student is not None
-    weights, taken_over = ModelFolder.read(teacher).weights, ModelFolder.read(student).weights
-    assert taken_over.keys() - weights.keys() == {"length.table.weight"}
-    torch.testing.assert_close({name: taken_over[name] for name in weights}, dict(weights))
-
-
 def test_training_is_the_same_every_time_and_differs_with_the_seed(
     make_config: MakeConfig, read_metrics: ReadMetrics
 ) -> None:

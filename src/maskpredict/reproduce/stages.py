@@ -74,12 +74,13 @@ def _training(recipe: Recipe, name: str) -> Stage:
     maker, folder = _TEXT[data]
     needs: tuple[str, ...] = (maker,)
     start = recipe.training(name, _HERE, _HERE).start_from
-    if start == "student" or (start == "teacher" and data == "raw"):  # a distilled text rests on the teacher anyway
+    # Text that is not raw rests on the teacher anyway.
+    if start in ("student", "final") or (start == "teacher" and data == "raw"):
         needs += (start,)
 
     def go_on(job: Job) -> bool:
         config = job.recipe.training(name, job.work / folder, job.work / name)
-        if config.start_from in ("teacher", "student"):
+        if config.start_from in ("teacher", "student", "final"):
             config = replace(config, start_from=str(job.work / config.start_from / "model"))
         return train(config, stop_after=job.deadline.left, quiet=job.quiet).finished
 

@@ -72,7 +72,8 @@ class TrainConfig:
     model: dict[str, Any] = field(default_factory=dict)
     """Changes to the preset's values, such as {dropout: 0.1, norm: pre}."""
     start_from: str | None = None
-    """Model folder whose weights to start from, instead of random ones; a student may start from its teacher."""
+    """Model folder whose weights to start from, instead of random ones; a student may start from its teacher, and
+    a model with few layers from one with more."""
     label_smoothing: float = 0.1
     """Share of the target probability spread over the whole vocabulary."""
     steps: int = 300_000

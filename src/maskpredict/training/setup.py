@@ -11,9 +11,10 @@ from torch import Tensor
 from maskpredict.corpus.dataset import Dataset, ParallelIds
 from maskpredict.errors import UserError
 from maskpredict.model.config import preset
-from maskpredict.model.folder import ModelFolder, load_weights, own_weights
+from maskpredict.model.folder import ModelFolder, load_weights
 from maskpredict.systems import System, find_system, vocabulary_of
 from maskpredict.training.config import TrainConfig
+from maskpredict.training.start import start_weights
 
 
 def save_model(folder: Path, system: System, weights: dict[str, Tensor], dataset: Dataset) -> None:
@@ -42,11 +43,7 @@ def new_system(config: TrainConfig, dataset: Dataset) -> System:
         )
     system = find_system(config.system)(shape, vocabulary_of(dataset.tokenizers), config.label_smoothing)
     if config.start_from:
-        start = ModelFolder.read(Path(config.start_from)).weights
-        own = own_weights(system)
-        # A student may start from its teacher: the transformer is the same, the length head stays as it is.
-        kept = {name: weight for name, weight in own.items() if not name.startswith("transformer.")}
-        load_weights(system, {**kept, **{name: weight for name, weight in start.items() if name in own}})
+        load_weights(system, start_weights(system, Path(config.start_from)))
     return system
 
 

@@ -1,0 +1,76 @@
+"""Starting from another model's weights, of another depth among others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from maskpredict.errors import UserError
+from maskpredict.model.folder import ModelFolder
+from maskpredict.training.config import OptimizerConfig, TrainConfig
+from maskpredict.training.loop import train
+from maskpredict.training.start import chosen_layers
+
+from .conftest import TINY
+
+MakeConfig = Callable[..., TrainConfig]
+STILL = OptimizerConfig(rate=1e-12, warmup=1, weight_decay=0.0)
+"""Moves nothing, so that a run ends with what it began with."""
+
+
+def trained(config: TrainConfig) -> Path:
+    model = train(config, quiet=True).model
+    assert model is not None
+    return model
+
+
+def started(make_config: MakeConfig, start: Path, **changes: Any) -> dict[str, torch.Tensor]:
+    config = make_config("started", steps=1, start_from=str(start), **changes)
+    return dict(ModelFolder.read(trained(replace(config, optimizer=STILL))).weights)
+
+
+def test_a_run_can_start_from_a_models_weights(make_config: MakeConfig) -> None:
+    first = trained(make_config("first", steps=30))
+    torch.testing.assert_close(started(make_config, first), dict(ModelFolder.read(first).weights))
+
+
+def test_a_student_can_start_from_its_teachers_transformer(make_config: MakeConfig) -> None:
+    teacher = trained(make_config("teacher", system="autoregressive", steps=5))
+    weights, taken_over = ModelFolder.read(teacher).weights, started(make_config, teacher)
+    assert taken_over.keys() - weights.keys() == {"length.table.weight"}
+    torch.testing.assert_close({name: taken_over[name] for name in weights}, dict(weights))
+
+
+def test_a_model_with_fewer_layers_takes_the_first_and_the_last_of_a_deeper_one(make_config: MakeConfig) -> None:
+    deep = trained(make_config("deep", steps=5, model={**TINY, "decoder_layers": 4}))
+    weights, shallow = ModelFolder.read(deep).weights, started(make_config, deep, model={**TINY, "decoder_layers": 2})
+    assert {name.split(".")[2] for name in shallow if name.startswith("transformer.decoder.")} == {"0", "1"}
+    for name, weight in shallow.items():
+        of_deep = name.replace("transformer.decoder.1.", "transformer.decoder.3.")
+        torch.testing.assert_close(weight, weights[of_deep])
+
+
+def test_another_width_is_refused(make_config: MakeConfig) -> None:
+    narrow = trained(make_config("narrow", steps=1))
+    with pytest.raises(UserError, match="shape"):
+        started(make_config, narrow, model={**TINY, "width": 32})
+
+
+@pytest.mark.parametrize(
+    ("available", "wanted", "chosen"),
+    [
+        (6, 6, [0, 1, 2, 3, 4, 5]),
+        (6, 2, [0, 5]),
+        (6, 1, [5]),
+        (1, 1, [0]),
+        (1, 2, [0, 0]),
+        (6, 11, [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]),
+    ],
+)
+def test_layers_are_chosen_evenly_from_the_first_to_the_last(available: int, wanted: int, chosen: list[int]) -> None:
+    assert chosen_layers(available, wanted) == chosen
