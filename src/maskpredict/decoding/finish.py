@@ -18,6 +18,8 @@ from torch import Tensor
 from maskpredict.decoding.best_tokens import Predicted, predicted
 from maskpredict.decoding.candidates import Finished, less_confident
 from maskpredict.decoding.mask_predict import Decoded, mask_predict
+from maskpredict.decoding.onnxruntime_drafts import finish_each, plain_mask_predict
+from maskpredict.decoding.onnxruntime_passes import EncodedApart
 from maskpredict.decoding.passes import Encoded, passes_over
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.decoding.strategies import STRATEGIES
@@ -38,7 +40,7 @@ class Finisher:
     """Completes drafts of the sentences in `encoded`."""
 
     transformer: Transformer
-    encoded: Encoded
+    encoded: Encoded | EncodedApart
     special: SpecialIds
     settings: MaskPredictSettings
     at_least: int = 0
@@ -51,6 +53,9 @@ class Finisher:
 
         With `given`, the result is those tokens and the probability each had when its position was last predicted.
         """
+        nothing_imposed = given is None and set(chain(*drafts)) == {self.special.mask}
+        if isinstance(self.encoded, EncodedApart) and nothing_imposed and plain_mask_predict(self.settings):
+            return finish_each(self.encoded, drafts, owner, self.settings)
         rows_of_groups = self._groups(drafts)
         groups = [
             _Group(

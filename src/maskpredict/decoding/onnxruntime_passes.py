@@ -1,11 +1,12 @@
 """Decoder passes that onnxruntime makes: one run of its graph for each draft, down to the likeliest tokens.
 
-Shape letters: B rows (drafts), T positions, S source positions, M wanted positions, H heads, K head size, V vocabulary.
+Shape letters: B rows (drafts, sentences), T positions, M wanted positions, L lengths, V vocabulary.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -15,27 +16,26 @@ from torch import Tensor
 
 from maskpredict.decoding.best_tokens import Predicted
 from maskpredict.model.layout import Padded
-from maskpredict.model.onnxruntime_graphs import memory_names
-from maskpredict.model.onnxruntime_transformer import Arrays, OnnxruntimeTransformer
-from maskpredict.model.transformer import Memory
+from maskpredict.model.onnxruntime_graph import Arrays
+from maskpredict.model.onnxruntime_transformer import OnnxruntimeTransformer, Source
+
+
+@dataclass(frozen=True)
+class EncodedApart:
+    """Sources after onnxruntime's encoder, each by itself, ready for any number of passes."""
+
+    transformer: OnnxruntimeTransformer
+    sources: list[Source]
+    length_log_probs_BL: Tensor
 
 
 class OnnxruntimePasses:
     """Passes over a group of drafts; `owner` says of which sentence each of them is."""
 
-    def __init__(
-        self,
-        transformer: OnnxruntimeTransformer,
-        memory: list[Memory],
-        source: Padded,
-        owner: Sequence[int],
-        layout: Padded,
-    ) -> None:
-        self.transformer = transformer
+    def __init__(self, encoded: EncodedApart, owner: Sequence[int], layout: Padded) -> None:
+        self.transformer = encoded.transformer
         self.lengths: list[int] = layout.lengths_B.tolist()
-        sources: list[int] = source.lengths_B.tolist()
-        of_sentence = {row: _of_sentence(memory, row, sources[row]) for row in set(owner)}
-        self.memory = [of_sentence[row] for row in owner]
+        self.memory = [encoded.sources[row].memory for row in owner]
 
     def logits(self, ids_BT: Tensor, wanted_BT: Tensor, suppressed: tuple[int, ...]) -> Iterator[Tensor]:
         """As in `Passes`."""
@@ -55,28 +55,19 @@ class OnnxruntimePasses:
         self, ids_BT: Tensor, wanted_BT: Tensor, suppressed: tuple[int, ...], given_BT: Tensor, outputs: list[str]
     ) -> list[Arrays]:
         ids, wanted, given = ids_BT.numpy(), wanted_BT.numpy(), given_BT.numpy()
-        penalties = _penalties(suppressed, self.transformer.target.tokens.num_embeddings)
+        own_penalties = penalties(suppressed, self.transformer.target.tokens.num_embeddings)
         rows: list[Arrays] = []
         for row, end in enumerate(self.lengths):
             (places,) = wanted[row].nonzero()
             if len(places):
                 own = {"ids": ids[row, :end], "wanted": places, "given": given[row, places, None]}
-                rows.append({**own, "penalties": penalties, **self.memory[row]})
+                rows.append({**own, "penalties": own_penalties, **self.memory[row]})
         return self.transformer.decoder_program.run(rows, outputs)
 
 
 @lru_cache(maxsize=16)
-def _penalties(suppressed: tuple[int, ...], vocabulary: int) -> npt.NDArray[np.float32]:
+def penalties(suppressed: tuple[int, ...], vocabulary: int) -> npt.NDArray[np.float32]:
     """What is added to the logits [V]."""
     penalties_V = np.zeros(vocabulary, np.float32)
     penalties_V[list(suppressed)] = -np.inf
     return penalties_V
-
-
-def _of_sentence(memory: list[Memory], row: int, end: int) -> Arrays:
-    """Keys and values of one sentence, [1, H, S, K], under the names that the decoder's graph has for them."""
-    found: Arrays = {}
-    for depth, own in enumerate(memory):
-        for name, values_BSHK in zip(memory_names(depth), (own.keys, own.values), strict=True):
-            found[name] = values_BSHK[row : row + 1, :end].transpose(1, 2).contiguous().numpy()
-    return found

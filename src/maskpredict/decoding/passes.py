@@ -13,11 +13,10 @@ import torch
 from torch import Tensor
 
 from maskpredict.decoding.best_tokens import Predicted, predicted, rows_at_once
-from maskpredict.decoding.onnxruntime_passes import OnnxruntimePasses
+from maskpredict.decoding.onnxruntime_passes import EncodedApart, OnnxruntimePasses
 from maskpredict.model.batch import pad_rows
 from maskpredict.model.int8_transformer import Int8Passes, Int8Transformer
 from maskpredict.model.layout import Padded
-from maskpredict.model.onnxruntime_transformer import OnnxruntimeTransformer
 from maskpredict.model.transformer import Memory, Transformer
 
 
@@ -44,10 +43,12 @@ class Encoded:
     length_log_probs_BL: Tensor
 
 
-def passes_over(transformer: Transformer, encoded: Encoded, owner: Sequence[int], layout: Padded) -> Passes:
+def passes_over(
+    transformer: Transformer, encoded: Encoded | EncodedApart, owner: Sequence[int], layout: Padded
+) -> Passes:
     """Passes over drafts of this layout, each of the sentence that `owner` names."""
-    if isinstance(transformer, OnnxruntimeTransformer):
-        return OnnxruntimePasses(transformer, encoded.memory, encoded.layout, owner, layout)
+    if isinstance(encoded, EncodedApart):
+        return OnnxruntimePasses(encoded, owner, layout)
     if isinstance(transformer, Int8Transformer):
         return Projected(transformer, Int8Passes(transformer, encoded.memory, encoded.layout, owner, layout))
     return Projected(transformer, PaddedPasses(transformer, encoded, owner, layout))

@@ -1,10 +1,12 @@
 """The transformer in eight bits once more, as three graphs for onnxruntime, each over one sentence.
 
-    encoder     ids [S], slot [0 or 1, D] -> encoded [1, S, D], with the slot in front if there is one
-    memory      encoded [1, S, D] -> keys0, values0, keys1, ... of the decoder's layers, each [1, H, S, K]
+    source      ids [S], slot [0 or 1, D] -> encoded [1, S, D], with the slot in front if there is one;
+                keys0, values0, keys1, ... of the decoder's layers, each [1, H, S, K], without the slot
     decoder     ids [T], wanted [M], given [M, 1], penalties [V], keys0, values0, ...
                 -> logits [M, V] with penalties, token [M, 1] and log_prob [M, 1] of the likeliest token,
                 given_log_prob [M, 1] of the given one
+    draft       draft [T], passes [1], limit [], unless_stable [], penalties [V], keys0, values0, ...
+                -> tokens [T], log_probs [T], used [1]: all passes of mask-predict (`onnxruntime_draft_graph.py`)
 
 Weights are those of `int8.py`. The input of a product is rounded to eight bits with one scale for the whole sentence,
 which is why sentences are not computed together: their results would depend on each other.
@@ -14,14 +16,15 @@ Shape letters: S source positions, T target positions, M wanted positions, D wid
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from torch import nn
 
 from maskpredict.model.int8 import Int8Linear
+from maskpredict.model.onnxruntime_graph import MICROSOFT, Graph, Weights
 from maskpredict.model.transformer import (
     CrossAttention,
     DecoderLayer,
@@ -32,76 +35,11 @@ from maskpredict.model.transformer import (
     Transformer,
 )
 
-if TYPE_CHECKING:
-    from onnx import ModelProto
 
-OPSET, IR_VERSION = 20, 10
-MICROSOFT = "com.microsoft"
-"""Where onnxruntime's own operators are: several of ONNX's in one."""
-
-
-class Graph:
-    """An ONNX graph that grows node by node. Weights stay outside it, so that several sessions can share them."""
-
-    def __init__(self) -> None:
-        self.weights: dict[str, npt.NDArray[Any]] = {}
-        self._constants: list[Any] = []
-        self._nodes: list[Any] = []
-        self._inputs: list[Any] = []
-        self._outputs: list[str] = []
-
-    def input(self, name: str, shape: list[str | int], kind: type = np.float32) -> str:
-        """Something that each run is given."""
-        from onnx import helper
-
-        self._inputs.append(helper.make_tensor_value_info(name, _onnx_type(np.dtype(kind)), shape))
-        return name
-
-    def weight(self, values: npt.NDArray[Any]) -> str:
-        """Something that is the same in all runs."""
-        name = f"weight{len(self.weights)}"
-        self.weights[name] = np.ascontiguousarray(values)
-        return name
-
-    def integers(self, *values: int) -> str:
-        """A few numbers that say what to do, such as a shape."""
-        from onnx import numpy_helper
-
-        name = f"integers{len(self._constants)}"
-        self._constants.append(numpy_helper.from_array(np.array(values), name))
-        return name
-
-    def node(self, operator: str, *inputs: str, output: str = "", domain: str = "", **attributes: Any) -> str:
-        """The one output of an operator, under a name of its own if a run can be asked for it."""
-        return self.nodes(operator, *inputs, outputs=[output], domain=domain, **attributes)[0]
-
-    def nodes(
-        self, operator: str, *inputs: str, outputs: Sequence[str], domain: str = "", **attributes: Any
-    ) -> list[str]:
-        """The outputs of an operator; those with a name of their own are outputs of the graph, too."""
-        from onnx import helper
-
-        self._outputs += filter(None, outputs)
-        names = [name or f"{operator}{len(self._nodes)}.{place}" for place, name in enumerate(outputs)]
-        self._nodes.append(helper.make_node(operator, inputs, names, domain=domain, **attributes))
-        return names
-
-    def model(self) -> ModelProto:
-        """The graph, with a mere mention of each weight."""
-        import onnx
-        from onnx import helper
-
-        mentions = [_mention(name, values) for name, values in self.weights.items()]
-        outputs = [onnx.ValueInfoProto(name=name) for name in self._outputs]
-        constants = [*self._constants, *mentions]
-        graph = helper.make_graph(self._nodes, "maskpredict", self._inputs, outputs, constants)
-        operators = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
-        return helper.make_model(graph, opset_imports=operators, ir_version=IR_VERSION)
-
-
-def encoder_graph(transformer: Transformer) -> Graph:
-    """The encoder. A slot has no position, and the word behind it the first."""
-    graph = Graph()
+def source_graph(transformer: Transformer, weights: Weights) -> Graph:
+    """The encoder, and what the decoder's layers need of its output. A slot has no position, and the word behind it the
+    first; the decoder does not see it."""
+    graph = Graph(weights)
     words = _embedded(graph, graph.input("ids", ["S"], np.int64), transformer.source)
     slot = graph.input("slot", ["P", transformer.config.width])
     stream = _Stream(graph, graph.node("Unsqueeze", graph.node("Concat", slot, words, axis=0), graph.integers(0)))
@@ -109,33 +47,62 @@ def encoder_graph(transformer: Transformer) -> Graph:
         q, k, v = _queries_keys_values(graph, stream.before(layer.attention_residual), layer.attention)
         stream.after(layer.attention_residual, _attended(graph, q, k, v, layer.attention))
         _feed_forward(graph, stream, layer)
-    stream.normed(transformer.encoder_norm, output="encoded")
-    return graph
-
-
-def memory_graph(transformer: Transformer) -> Graph:
-    """What the decoder's layers need of an encoded source."""
-    graph = Graph()
-    encoded = graph.input("encoded", [1, "S", transformer.config.width])
+    encoded = stream.normed(transformer.encoder_norm, output="encoded")
+    slots = graph.node("Shape", slot, start=0, end=1)
+    behind_slot = graph.node("Slice", encoded, slots, graph.integers(np.iinfo(np.int64).max), graph.integers(1))
     for depth, layer in enumerate(_layers(transformer.decoder)):
-        both = _linear(graph, encoded, layer.cross.kv)
+        both = _linear(graph, behind_slot, layer.cross.kv)
         for name, part in zip(memory_names(depth), _split(graph, both, 2), strict=True):
             heads = graph.node("Reshape", part, graph.integers(0, 0, layer.cross.heads, -1))
             graph.node("Transpose", heads, output=name, perm=[0, 2, 1, 3])
     return graph
 
 
-def decoder_graph(transformer: Transformer) -> Graph:
-    """A pass of the decoder; past the last keys, wanted positions alone."""
-    graph, config = Graph(), transformer.config
-    words = _embedded(graph, graph.input("ids", ["T"], np.int64), transformer.target)
+def decoder_graph(transformer: Transformer, weights: Weights) -> Graph:
+    """A pass of the decoder, and all that one may ask of it."""
+    graph = Graph(weights)
+    given = graph.input("given", ["M", 1], np.int64)
+    ids, wanted = (graph.input(name, [size], np.int64) for name, size in (("ids", "T"), ("wanted", "M")))
+    found = pass_over(graph, transformer, ids, wanted, pass_inputs(graph, transformer))
+    graph.node("GatherElements", found.log_probs, given, output="given_log_prob", axis=1)
+    return graph
+
+
+@dataclass(frozen=True)
+class PassInputs:
+    """What all passes over a draft are given."""
+
+    penalties: str
+    memory: list[list[str]]
+    """Keys and values of each layer."""
+
+
+@dataclass(frozen=True)
+class PassOutputs:
+    """What comes out of a pass."""
+
+    log_probs: str
+    """Of all tokens, [M, V]."""
+    token: str
+    """The likeliest, [M, 1]."""
+    log_prob: str
+    """Its own, [M, 1]."""
+
+
+def pass_inputs(graph: Graph, transformer: Transformer) -> PassInputs:
+    """Inputs of a graph with passes in it."""
+    config = transformer.config
+    shape: list[str | int] = [1, config.heads, "S", config.width // config.heads]
+    memory = [[graph.input(name, shape) for name in memory_names(depth)] for depth in range(config.decoder_layers)]
+    return PassInputs(graph.input("penalties", ["V"]), memory)
+
+
+def pass_over(graph: Graph, transformer: Transformer, ids: str, wanted: str, given: PassInputs) -> PassOutputs:
+    """A pass of the decoder over `ids` [T]; past the last keys, `wanted` positions [M] alone."""
+    words = _embedded(graph, ids, transformer.target)
     stream = _Stream(graph, graph.node("Unsqueeze", words, graph.integers(0)))
-    wanted = graph.input("wanted", ["M"], np.int64)
-    penalties = graph.input("penalties", ["V"])
     layers = _layers(transformer.decoder)
-    for depth, layer in enumerate(layers):
-        shape: list[str | int] = [1, config.heads, "S", config.width // config.heads]
-        keys, values = (graph.input(name, shape) for name in memory_names(depth))
+    for layer, (keys, values) in zip(layers, given.memory, strict=True):
         q, k, v = _queries_keys_values(graph, stream.before(layer.attention_residual), layer.attention)
         if layer is layers[-1]:
             q, stream.x = (graph.node("Gather", x, wanted, axis=1) for x in (q, stream.x))
@@ -144,13 +111,11 @@ def decoder_graph(transformer: Transformer) -> Graph:
         stream.after(layer.cross_residual, _attended(graph, q, keys, values, layer.cross))
         _feed_forward(graph, stream, layer)
     hidden = graph.node("Squeeze", stream.normed(transformer.decoder_norm), graph.integers(0))
-    logits = _linear(graph, hidden, transformer.output, penalties, output="logits")
+    logits = _linear(graph, hidden, transformer.output, given.penalties, output="logits")
     log_probs = graph.node("LogSoftmax", logits, axis=-1)
     # Of equally likely tokens, TopK takes the one with the lowest id.
-    graph.nodes("TopK", log_probs, graph.integers(1), outputs=["log_prob", "token"], axis=-1)
-    given = graph.input("given", ["M", 1], np.int64)
-    graph.node("GatherElements", log_probs, given, output="given_log_prob", axis=1)
-    return graph
+    log_prob, token = graph.nodes("TopK", log_probs, graph.integers(1), outputs=["log_prob", "token"], axis=-1)
+    return PassOutputs(log_probs, token, log_prob)
 
 
 def memory_names(depth: int) -> tuple[str, str]:
@@ -179,18 +144,19 @@ class _Stream:
         if isinstance(norm, nn.Identity):  # of post-norm models: there the last sublayer ended with one
             return self.graph.node("Identity", self.x, output=output)
         assert isinstance(norm, nn.LayerNorm)
-        parameters = [self.graph.weight(values.numpy(force=True)) for values in (norm.weight, norm.bias)]
-        return self.graph.node("LayerNormalization", self.x, *parameters, output=output, axis=-1, epsilon=norm.eps)
+        own = self.graph.weights_of(norm, lambda: [values.numpy(force=True) for values in (norm.weight, norm.bias)])
+        return self.graph.node("LayerNormalization", self.x, *own, output=output, axis=-1, epsilon=norm.eps)
 
 
 def _embedded(graph: Graph, ids: str, embedding: Embedding) -> str:
     """Vectors [N, D] of ids [N] at the first N positions."""
-    tokens, positions = (
-        graph.weight(table.weight.numpy(force=True)) for table in (embedding.tokens, embedding.positions)
+    (tokens,), (positions,) = (
+        graph.weights_of(table, lambda table=table: [table.weight.numpy(force=True)])  # type: ignore[misc]
+        for table in (embedding.tokens, embedding.positions)
     )
     words = graph.node("Gather", tokens, ids)
     if embedding.scale != 1:
-        words = graph.node("Mul", words, graph.weight(np.array(embedding.scale, np.float32)))
+        words = graph.node("Mul", words, graph.scalar(float(embedding.scale)))
     return graph.node("Add", words, graph.node("Slice", positions, graph.integers(0), graph.node("Shape", ids)))
 
 
@@ -214,32 +180,21 @@ def _feed_forward(graph: Graph, stream: _Stream, layer: EncoderLayer | DecoderLa
 def _linear(graph: Graph, x: str, linear: nn.Module, bias: str = "", output: str = "") -> str:
     """A product with a layer's weights, plus its own bias or another one."""
     assert isinstance(linear, Int8Linear)
-    matrix = linear.matrix
-    numbers, scales = matrix.numbers.numpy(), matrix.scales.numpy()
-    zeros = np.zeros(len(scales), np.int8)
-    if linear.bias is not None:
-        bias = graph.weight(linear.bias.numpy(force=True))
-    operands = [x, *(graph.weight(values) for values in (numbers.T, scales, zeros)), bias]
+
+    def values() -> list[npt.NDArray[Any]]:
+        matrix = linear.matrix
+        zeros = np.zeros(len(matrix.scales), np.int8)
+        own_bias = [] if linear.bias is None else [linear.bias.numpy(force=True)]
+        return [matrix.numbers.numpy().T, matrix.scales.numpy(), zeros, *own_bias]
+
+    operands = [x, *graph.weights_of(linear, values)]
+    if linear.bias is None:
+        operands.append(bias)
     return graph.node("DynamicQuantizeMatMul", *operands, output=output, domain=MICROSOFT)
 
 
 def _split(graph: Graph, x: str, parts: int) -> list[str]:
     return graph.nodes("Split", x, outputs=[""] * parts, axis=-1, num_outputs=parts)
-
-
-def _mention(name: str, values: npt.NDArray[Any]) -> Any:
-    from onnx import StringStringEntryProto, TensorProto
-
-    mention = TensorProto(name=name, data_type=_onnx_type(values.dtype), dims=values.shape)
-    mention.data_location = TensorProto.EXTERNAL
-    mention.external_data.append(StringStringEntryProto(key="location", value="outside"))
-    return mention
-
-
-def _onnx_type(kind: np.dtype[Any]) -> int:
-    from onnx import helper
-
-    return helper.np_dtype_to_tensor_dtype(kind)
 
 
 def _layers(layers: nn.ModuleList) -> list[DecoderLayer]:

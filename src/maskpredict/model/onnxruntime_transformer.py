@@ -5,7 +5,7 @@ onnxruntime's graphs (`onnxruntime_graphs.py`) make none. A lone sentence is com
 are computed at the same time, by a thread each, which spares the threads the sharing of small pieces of work and makes
 a sentence's result independent of its company.
 
-Shape letters: B rows, S source positions, D width.
+Shape letters: S source positions, D width.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy.typing as npt
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from maskpredict.model.layout import Layout, Padded
-from maskpredict.model.onnxruntime_graphs import Graph, decoder_graph, encoder_graph, memory_graph, memory_names
-from maskpredict.model.transformer import Memory, Transformer
+from maskpredict.model.onnxruntime_draft_graph import draft_graph
+from maskpredict.model.onnxruntime_graph import Arrays, Graph, Weights
+from maskpredict.model.onnxruntime_graphs import decoder_graph, memory_names, source_graph
+from maskpredict.model.transformer import Transformer
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 
 def is_available() -> bool:
@@ -51,9 +51,10 @@ class OnnxruntimeTransformer(Transformer):
         self.config, self.source, self.target = int8.config, int8.source, int8.target
         self.threads = threads
         pool = ThreadPoolExecutor(threads, thread_name_prefix="maskpredict")
-        self.encoder_program = Program(encoder_graph(int8), pool, threads)
-        self.memory_program = Program(memory_graph(int8), pool, threads)
-        self.decoder_program = Program(decoder_graph(int8), pool, threads)
+        weights = Weights()
+        self.source_program = Program(source_graph(int8, weights), pool, threads)
+        self.decoder_program = Program(decoder_graph(int8, weights), pool, threads)
+        self.draft_program = Program(draft_graph(int8, weights), pool, threads)
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -67,28 +68,23 @@ class OnnxruntimeTransformer(Transformer):
         finally:
             torch.set_num_threads(self.threads)
 
-    def encode(self, ids: Tensor, layout: Layout, *, slot: Tensor | None = None) -> Tensor:
-        """As in `Transformer`."""
-        assert isinstance(layout, Padded)
-        lengths: list[int] = layout.lengths_B.tolist()
-        front = torch.zeros(0, self.config.width) if slot is None else slot[None]
-        slots = front.numpy(force=True)
-        rows = [{"ids": ids[row, len(slots) : end].numpy(), "slot": slots} for row, end in enumerate(lengths)]
-        encoded_BSD = torch.zeros(*ids.shape, self.config.width)
-        for row, found in enumerate(self.encoder_program.run(rows, ["encoded"])):
-            encoded_BSD[row, : lengths[row]] = torch.from_numpy(found["encoded"])[0]
-        return encoded_BSD
+    def encode_each(self, sources: Sequence[Sequence[int]], *, slot: Tensor | None = None) -> list[Source]:
+        """Run the encoder on ids, with `slot` [D] as a vector in front of each."""
+        slots = np.zeros((0, self.config.width), np.float32) if slot is None else slot[None].numpy(force=True)
+        names = [name for depth in range(self.config.decoder_layers) for name in memory_names(depth)]
+        rows = [{"ids": np.array(ids), "slot": slots} for ids in sources]
+        found = self.source_program.run(rows, ["encoded", *names])
+        return [Source(torch.from_numpy(own.pop("encoded"))[0], own) for own in found]
 
-    def memory(self, encoded: Tensor) -> list[Memory]:
-        """As in `Transformer`. Filling is zeros, which do not change how the rest is rounded."""
-        names = [memory_names(depth) for depth in range(self.config.decoder_layers)]
-        rows = [{"encoded": row_1SD.contiguous().numpy()} for row_1SD in encoded.split(1)]
-        found = self.memory_program.run(rows, [name for own in names for name in own])
 
-        def together(name: str) -> Tensor:
-            return torch.cat([torch.from_numpy(row[name]) for row in found]).transpose(1, 2)
+@dataclass(frozen=True)
+class Source:
+    """A sentence after the encoder."""
 
-        return [Memory(together(keys), together(values)) for keys, values in names]
+    encoded_SD: Tensor
+    """With the slot in front, if there is one."""
+    memory: Arrays
+    """Keys and values for the decoder's layers, without the slot, under the names that its graphs have for them."""
 
 
 class Program:

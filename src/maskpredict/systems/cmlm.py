@@ -18,6 +18,7 @@ from maskpredict.decoding.candidates import Finished, candidate_lengths, likely_
 from maskpredict.decoding.drafts import pinned_draft, place_phrases, shortest_with, template_drafts
 from maskpredict.decoding.finish import ENOUGH_FOR_A_GPU, Finisher
 from maskpredict.decoding.hypothesis import Hypothesis, Request
+from maskpredict.decoding.onnxruntime_passes import EncodedApart
 from maskpredict.decoding.passes import Encoded
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.errors import UserError
@@ -25,6 +26,7 @@ from maskpredict.model.batch import Batch, Tokens, pad, pad_rows
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.layout import Layout, Padded
 from maskpredict.model.length import LengthHead
+from maskpredict.model.onnxruntime_transformer import OnnxruntimeTransformer
 from maskpredict.systems.base import Loss, Sharing, System, Vocabulary
 from maskpredict.systems.captured_cmlm import Recordings
 from maskpredict.systems.masking import masked_places, sample_masks
@@ -79,12 +81,21 @@ class CMLM(System):
         self.recordings.made.clear()
 
     @torch.inference_mode()
-    def encode(self, requests: Sequence[Request]) -> Encoded:
+    def encode(self, requests: Sequence[Request]) -> Encoded | EncodedApart:
         """Run the encoder on the sources."""
+        if isinstance(self.transformer, OnnxruntimeTransformer):
+            return self.encode_apart(self.transformer, [request.source for request in requests])
         source = pad([request.source for request in requests], self.special.pad, self.device, slot=True)
         encoded, length_log_probs_BL, layout = self.encode_tokens(source)
         assert isinstance(layout, Padded)
         return Encoded(self.transformer.memory(encoded), layout, length_log_probs_BL)
+
+    def encode_apart(self, transformer: OnnxruntimeTransformer, sources: Sequence[Sequence[int]]) -> EncodedApart:
+        """What `encode` does, by onnxruntime."""
+        found = transformer.encode_each(sources, slot=self.length.slot)
+        # One by one: a product of several rows may be rounded in another way.
+        length_log_probs_BL = torch.cat([self.length(own.encoded_SD[:1]) for own in found])
+        return EncodedApart(transformer, found, length_log_probs_BL)
 
     @torch.inference_mode()
     def translate(self, requests: Sequence[Request], settings: MaskPredictSettings) -> list[list[Hypothesis]]:

@@ -20,12 +20,14 @@ from torch import Tensor
 from maskpredict.decoding.candidates import Finished
 from maskpredict.decoding.finish import Finisher
 from maskpredict.decoding.hypothesis import Request
+from maskpredict.decoding.onnxruntime_passes import EncodedApart
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.decoding.trace import Pass
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens, pad_rows
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.layout import Layout, Padded
+from maskpredict.model.onnxruntime_transformer import OnnxruntimeTransformer
 from maskpredict.systems.base import Loss, Sharing, Vocabulary
 from maskpredict.systems.cmlm import CMLM
 
@@ -60,12 +62,20 @@ class FairseqCMLM(CMLM):
         ids = torch.where(layout.positions == 0, self.special.bos, source.ids)
         encoded_BSD = self.transformer.encode(ids, layout)
         sum_BD = (encoded_BSD * layout.valid_BT[..., None]).sum(1)
-        mean_BD = sum_BD / layout.lengths_B[:, None]
-        scores_BC = F.linear(pad_rows(mean_BD), self.length.table.weight)[: len(mean_BD)].float()
-        return encoded_BSD, self._by_length(scores_BC.log_softmax(-1), layout.lengths_B), layout
+        return encoded_BSD, self._length_log_probs(sum_BD, layout.lengths_B), layout
 
-    def _by_length(self, log_probs_BC: Tensor, source_lengths_B: Tensor) -> Tensor:
-        """Log-probabilities of classes as those of target lengths without BOS, -inf where there is no class."""
+    def encode_apart(self, transformer: OnnxruntimeTransformer, sources: Sequence[Sequence[int]]) -> EncodedApart:
+        """As in `CMLM`."""
+        found = transformer.encode_each([(self.special.bos, *source) for source in sources])
+        sum_BD = torch.stack([own.encoded_SD.sum(0) for own in found])
+        lengths_B = torch.tensor([len(own.encoded_SD) for own in found])
+        return EncodedApart(transformer, found, self._length_log_probs(sum_BD, lengths_B))
+
+    def _length_log_probs(self, sum_BD: Tensor, source_lengths_B: Tensor) -> Tensor:
+        """Log-probabilities of target lengths without BOS, -inf where there is no class; from sums over the source."""
+        mean_BD = sum_BD / source_lengths_B[:, None]
+        scores_BC = F.linear(pad_rows(mean_BD), self.length.table.weight)[: len(mean_BD)].float()
+        log_probs_BC = scores_BC.log_softmax(-1)
         lengths_L = torch.arange(self.config.max_positions, device=log_probs_BC.device)
         shift_B1 = (OFFSET - source_lengths_B if self.relative else torch.zeros_like(source_lengths_B))[:, None]
         class_BL = lengths_L + 1 + shift_B1
