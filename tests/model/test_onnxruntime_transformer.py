@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from maskpredict.decoding.onnxruntime_passes import OnnxruntimePasses
+from maskpredict.decoding.onnxruntime_passes import EncodedApart, OnnxruntimePasses
 from maskpredict.model.folder import own_weights, take_weights
 from maskpredict.model.layout import Padded
 from maskpredict.model.onnxruntime_transformer import OnnxruntimeTransformer, is_available
@@ -52,11 +52,19 @@ def logits_of(passes: OnnxruntimePasses, ids: Tensor, wanted: Tensor) -> Tensor:
     return torch.cat(list(passes.logits(ids, wanted, ())))
 
 
+def rows_of(ids: Tensor, lengths: list[int]) -> list[list[int]]:
+    return [ids[row, :length].tolist() for row, length in enumerate(lengths)]
+
+
+def encoded_by(transformer: OnnxruntimeTransformer, slot: Tensor | None = None) -> EncodedApart:
+    """All of the sources."""
+    sources = rows_of(tokens(SOURCES, 32, seed=1)[0], SOURCES)
+    return EncodedApart(transformer, transformer.encode_each(sources, slot=slot), torch.empty(0))
+
+
 def passes_of(transformer: OnnxruntimeTransformer, target: Padded) -> OnnxruntimePasses:
     """Passes over a target for each of the sources."""
-    source_ids, source = tokens(SOURCES, 32, seed=1)
-    memory = transformer.memory(transformer.encode(source_ids, source))
-    return OnnxruntimePasses(transformer, memory, source, range(5), target)
+    return OnnxruntimePasses(encoded_by(transformer), range(5), target)
 
 
 def error(got: Tensor, wanted: Tensor) -> float:
@@ -71,14 +79,24 @@ def test_it_computes_what_the_plain_transformer_does(
 ) -> None:
     plain = make_transformer(width=64, hidden=128, heads=4, **shape)
     other = by_onnxruntime(plain)
-    source_ids, source = tokens(SOURCES, 32, seed=1)
+    front = 0 if slot is None else 1
+    source_ids, _ = tokens(SOURCES, 32, seed=1)
     target_ids, target = tokens(TARGETS, 32, seed=2)
-    encoded = [one.encode(source_ids, source, slot=slot) for one in (plain, other)]
-    assert error(encoded[1][source.valid], encoded[0][source.valid]) < 0.05
-    assert encoded[1][~source.valid].count_nonzero() == 0
-    hidden = plain.decode(target_ids, target, plain.memory(encoded[0]), source, causal=False)[target.valid]
-    passes = OnnxruntimePasses(other, other.memory(encoded[1]), source, range(5), target)
-    assert error(logits_of(passes, target_ids, target.valid), plain.output(hidden)) < 0.1
+    found = encoded_by(other, slot)
+    hidden = []
+    for row, ids in enumerate(rows_of(source_ids, SOURCES)):
+        # What stands in the place of the slot does not matter.
+        with_slot = torch.tensor([[0] * front + ids])
+        source = Padded.of(torch.tensor([with_slot.shape[1]]), with_slot.shape[1])
+        encoded = plain.encode(with_slot, source, slot=slot)
+        assert error(found.sources[row].encoded_SD, encoded[0]) < 0.05
+        behind = encoded[:, front:]
+        own_source = Padded.of(torch.tensor([behind.shape[1]]), behind.shape[1])
+        own_target = Padded.of(torch.tensor([TARGETS[row]]), TARGETS[row])
+        own_ids = target_ids[row : row + 1, : TARGETS[row]]
+        hidden.append(plain.decode(own_ids, own_target, plain.memory(behind), own_source, causal=False)[0])
+    passes = OnnxruntimePasses(found, range(5), target)
+    assert error(logits_of(passes, target_ids, target.valid), plain.output(torch.cat(hidden))) < 0.1
 
 
 @torch.inference_mode()
@@ -89,18 +107,16 @@ def test_a_sentence_comes_out_the_same_in_any_company(
 ) -> None:
     plain = make_transformer(width=64, hidden=128, heads=4, norm=norm)
     one, several = by_onnxruntime(plain), by_onnxruntime(plain, threads)
-    source_ids, source = tokens(SOURCES, 32, seed=1)
+    source_ids, _ = tokens(SOURCES, 32, seed=1)
     target_ids, target = tokens(TARGETS, 32, seed=2)
-    encoded = one.encode(source_ids, source)
-    passes = OnnxruntimePasses(one, one.memory(encoded), source, range(5), target)
-    together = logits_of(passes, target_ids, target.valid)
+    encoded = encoded_by(one)
+    together = logits_of(OnnxruntimePasses(encoded, range(5), target), target_ids, target.valid)
     for row, expected in enumerate(together.split(TARGETS)):
-        width = -(-max(SOURCES[row], TARGETS[row]) // 8) * 8
-        own_source = Padded.of(torch.tensor([SOURCES[row]]), width)
+        width = -(-TARGETS[row] // 8) * 8
         own_target = Padded.of(torch.tensor([TARGETS[row]]), width)
-        own = several.encode(source_ids[row : row + 1, :width], own_source)
-        assert torch.equal(own[0, : SOURCES[row]], encoded[row, : SOURCES[row]])
-        alone = OnnxruntimePasses(several, several.memory(own), own_source, [0], own_target)
+        own = several.encode_each([source_ids[row, : SOURCES[row]].tolist()])
+        assert torch.equal(own[0].encoded_SD, encoded.sources[row].encoded_SD)
+        alone = OnnxruntimePasses(EncodedApart(several, own, torch.empty(0)), [0], own_target)
         assert torch.equal(logits_of(alone, target_ids[row : row + 1, :width], own_target.valid), expected)
 
 
@@ -109,17 +125,16 @@ def test_drafts_of_one_sentence_share_its_memory_and_rows_without_wishes_are_lef
     make_transformer: Callable[..., Transformer],
 ) -> None:
     other = by_onnxruntime(make_transformer(width=64, hidden=128, heads=4, norm="pre"))
-    source_ids, source = tokens(SOURCES, 32, seed=1)
     target_ids, target = tokens(TARGETS, 32, seed=2)
-    memory = other.memory(other.encode(source_ids, source))
+    encoded = encoded_by(other)
     owner = [2, 2, 0, 4, 2]
     wanted = target.valid & (torch.arange(32) % 3 != 1)
     wanted[1] = wanted[3] = False
-    shared = OnnxruntimePasses(other, memory, source, owner, target)
+    shared = OnnxruntimePasses(encoded, owner, target)
     everything = iter(logits_of(shared, target_ids, wanted).split([int(wanted[row].sum()) for row in (0, 2, 4)]))
     for row in (0, 2, 4):
         own = Padded.of(target.lengths_B[row : row + 1], 32)
-        alone = OnnxruntimePasses(other, memory, source, owner[row : row + 1], own)
+        alone = OnnxruntimePasses(encoded, owner[row : row + 1], own)
         assert torch.equal(logits_of(alone, target_ids[row : row + 1], wanted[row : row + 1]), next(everything))
 
 
@@ -170,9 +185,9 @@ def test_pytorch_has_one_thread_while_it_is_at_work(make_transformer: Callable[.
 @torch.inference_mode()
 def test_weights_are_let_go_when_every_session_has_its_copy(make_transformer: Callable[..., Transformer]) -> None:
     other = by_onnxruntime(make_transformer(width=64, hidden=128, heads=4), threads=2)
-    ids, layout = tokens([4, 9], 16, seed=1)
-    one = other.encode(ids[:1], Padded.of(layout.lengths_B[:1], 16))
-    assert other.encoder_program.weights
-    both = other.encode(ids, layout)
-    assert not other.encoder_program.weights
-    assert torch.equal(both[0], one[0])
+    rows = rows_of(tokens([4, 9], 16, seed=1)[0], [4, 9])
+    (one,) = other.encode_each(rows[:1])
+    assert other.source_program.weights
+    both = other.encode_each(rows)
+    assert not other.source_program.weights
+    assert torch.equal(both[0].encoded_SD, one.encoded_SD)

@@ -51,9 +51,7 @@ def draft_graph(transformer: Transformer, weights: Weights) -> Graph:
         graph.integers(0),
     ]
     ends = body.as_body([go_on, new_tokens, new_log_probs, next_masked, made])
-    graph.nodes(
-        "Loop", passes, graph.scalar(True), *state, outputs=["tokens", "log_probs", "left", "used"], body=ends
-    )
+    graph.nodes("Loop", passes, graph.scalar(True), *state, outputs=["tokens", "log_probs", "left", "used"], body=ends)
     return graph
 
 
