@@ -110,7 +110,7 @@ def profile(model: str, texts: Sequence[str], size: int, threads: int, total: fl
         own = event["dur"] / 1e6 / at_once
         if event["name"] == "model_run":
             seconds[BETWEEN] += own
-        elif event["cat"] == "Node" and event["name"].endswith("kernel_time"):
+        elif is_operator(event):
             part = PARTS.get(event["args"]["op_name"], OTHER)
             if part == LAYERS:
                 operations += products(event["args"])
@@ -123,11 +123,17 @@ def profile(model: str, texts: Sequence[str], size: int, threads: int, total: fl
     return Profile(size, round(1000 * total / len(texts), 3), parts, round(operations / rounds / len(texts) / 1e9, 3))
 
 
+def is_operator(event: dict[str, Any]) -> bool:
+    """True of what an operator took; what a loop took is said again of each operator in it."""
+    timed = event["cat"] == "Node" and event["name"].endswith("kernel_time")
+    return bool(timed and event["args"]["op_name"] != "Loop")
+
+
 def profiles_of(translator: Translator) -> list[str]:
     """The files that the profiler wrote."""
     transformer = translator.system.transformer
     assert isinstance(transformer, OnnxruntimeTransformer)
-    programs = (transformer.encoder_program, transformer.memory_program, transformer.decoder_program)
+    programs = (transformer.source_program, transformer.decoder_program, transformer.draft_program)
     return [session.end_profiling() for program in programs for session in program.sessions.values()]
 
 

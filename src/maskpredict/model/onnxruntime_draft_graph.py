@@ -46,12 +46,14 @@ def draft_graph(transformer: Transformer, weights: Weights) -> Graph:
 
     state = [
         draft,
-        graph.node("Expand", graph.scalar(0.0), size),
-        graph.node("Range", graph.scalar(0), graph.node("Squeeze", size), graph.scalar(1)),
+        graph.node("Expand", graph.constant(np.float32(0)), size),
+        graph.node("Range", graph.constant(0), graph.node("Squeeze", size), graph.constant(1)),
         graph.integers(0),
     ]
     ends = body.as_body([go_on, new_tokens, new_log_probs, next_masked, made])
-    graph.nodes("Loop", passes, graph.scalar(True), *state, outputs=["tokens", "log_probs", "left", "used"], body=ends)
+    graph.nodes(
+        "Loop", passes, graph.constant(True), *state, outputs=["tokens", "log_probs", "left", "used"], body=ends
+    )
     return graph
 
 
@@ -62,7 +64,7 @@ def _least_confident(graph: Graph, log_probs: str, size: str, passes: str, made:
     share = graph.node("Div", graph.node("Mul", size, left), passes)
     count = graph.node("Max", share, graph.integers(1))
     lowest, places = graph.nodes("TopK", log_probs, count, outputs=["", ""], axis=-1, largest=0)
-    nowhere = graph.node("Expand", graph.scalar(False), size)
+    nowhere = graph.node("Expand", graph.constant(False), size)
     chosen = graph.node("ScatterElements", nowhere, places, graph.node("Less", lowest, limit))
     return graph.node("Reshape", graph.node("NonZero", chosen), graph.integers(-1))
 
@@ -74,4 +76,4 @@ def _put(graph: Graph, into: str, places: str, found: str) -> str:
 
 def _some(graph: Graph, places: str) -> str:
     """True if there are any."""
-    return graph.node("Greater", graph.node("Size", places), graph.scalar(0))
+    return graph.node("Greater", graph.node("Size", places), graph.constant(0))

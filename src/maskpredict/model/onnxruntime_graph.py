@@ -73,17 +73,14 @@ class Graph:
 
     def integers(self, *values: int) -> str:
         """A few numbers that say what to do, such as a shape."""
-        return self._constant(np.array(values))
+        return self.constant(np.array(values))
 
-    def scalar(self, value: bool | int | float) -> str:
-        """A single number, float32 if it is no integer."""
-        return self._constant(np.array(value, np.float32 if isinstance(value, float) else None))
-
-    def _constant(self, values: npt.NDArray[Any]) -> str:
+    def constant(self, value: npt.ArrayLike) -> str:
+        """A number, or a few of them, of the type that numpy gives them."""
         from onnx import numpy_helper
 
         name = f"constant{len(self._constants)}"
-        self._constants.append(numpy_helper.from_array(values, name))
+        self._constants.append(numpy_helper.from_array(np.asarray(value), name))
         return name
 
     def node(self, operator: str, *inputs: str, output: str = "", domain: str = "", **attributes: Any) -> str:

@@ -1,6 +1,7 @@
 """The transformer in eight bits once more, as three graphs for onnxruntime, each over one sentence.
 
-    source      ids [S], slot [0 or 1, D] -> encoded [1, S, D], with the slot in front if there is one;
+    source      ids [S], slot [0 or 1, D], lengths [L, D] -> encoded [1, S, D], with the slot in front if there is one;
+                length_log_probs [1, L] as in `length.py`, from the first position;
                 keys0, values0, keys1, ... of the decoder's layers, each [1, H, S, K], without the slot
     decoder     ids [T], wanted [M], given [M, 1], penalties [V], keys0, values0, ...
                 -> logits [M, V] with penalties, token [M, 1] and log_prob [M, 1] of the likeliest token,
@@ -11,7 +12,8 @@
 Weights are those of `int8.py`. The input of a product is rounded to eight bits with one scale for the whole sentence,
 which is why sentences are not computed together: their results would depend on each other.
 
-Shape letters: S source positions, T target positions, M wanted positions, D width, H heads, K head size, V vocabulary.
+Shape letters: S source positions, L lengths, T target positions, M wanted positions, D width, H heads, K head size,
+V vocabulary.
 """
 
 from __future__ import annotations
@@ -35,6 +37,9 @@ from maskpredict.model.transformer import (
     Transformer,
 )
 
+END = np.iinfo(np.int64).max
+"""Where a slice ends that takes all there is."""
+
 
 def source_graph(transformer: Transformer, weights: Weights) -> Graph:
     """The encoder, and what the decoder's layers need of its output. A slot has no position, and the word behind it the
@@ -48,14 +53,24 @@ def source_graph(transformer: Transformer, weights: Weights) -> Graph:
         stream.after(layer.attention_residual, _attended(graph, q, k, v, layer.attention))
         _feed_forward(graph, stream, layer)
     encoded = stream.normed(transformer.encoder_norm, output="encoded")
+    _lengths(graph, encoded, graph.input("lengths", ["L", transformer.config.width]))
     slots = graph.node("Shape", slot, start=0, end=1)
-    behind_slot = graph.node("Slice", encoded, slots, graph.integers(np.iinfo(np.int64).max), graph.integers(1))
+    behind_slot = graph.node("Slice", encoded, slots, graph.integers(END), graph.integers(1))
     for depth, layer in enumerate(_layers(transformer.decoder)):
         both = _linear(graph, behind_slot, layer.cross.kv)
         for name, part in zip(memory_names(depth), _split(graph, both, 2), strict=True):
             heads = graph.node("Reshape", part, graph.integers(0, 0, layer.cross.heads, -1))
             graph.node("Transpose", heads, output=name, perm=[0, 2, 1, 3])
     return graph
+
+
+def _lengths(graph: Graph, encoded: str, table: str) -> None:
+    """How likely each length is, as a `LengthHead` finds it. Length 0 is not."""
+    first = graph.node("Gather", encoded, graph.constant(0), axis=1)
+    scores = graph.node("Gemm", first, table, transB=1)
+    possible = graph.node("Slice", scores, graph.integers(1), graph.integers(END), graph.integers(1))
+    never = graph.constant(np.full((1, 1), -np.inf, np.float32))
+    graph.node("Concat", never, graph.node("LogSoftmax", possible, axis=-1), output="length_log_probs", axis=1)
 
 
 def decoder_graph(transformer: Transformer, weights: Weights) -> Graph:
@@ -150,14 +165,15 @@ class _Stream:
 
 def _embedded(graph: Graph, ids: str, embedding: Embedding) -> str:
     """Vectors [N, D] of ids [N] at the first N positions."""
-    (tokens,), (positions,) = (
-        graph.weights_of(table, lambda table=table: [table.weight.numpy(force=True)])  # type: ignore[misc]
-        for table in (embedding.tokens, embedding.positions)
-    )
-    words = graph.node("Gather", tokens, ids)
+    words = graph.node("Gather", _table(graph, embedding.tokens), ids)
     if embedding.scale != 1:
-        words = graph.node("Mul", words, graph.scalar(float(embedding.scale)))
-    return graph.node("Add", words, graph.node("Slice", positions, graph.integers(0), graph.node("Shape", ids)))
+        words = graph.node("Mul", words, graph.constant(np.float32(embedding.scale)))
+    first = graph.node("Slice", _table(graph, embedding.positions), graph.integers(0), graph.node("Shape", ids))
+    return graph.node("Add", words, first)
+
+
+def _table(graph: Graph, embedding: nn.Embedding) -> str:
+    return graph.weights_of(embedding, lambda: [embedding.weight.numpy(force=True)])[0]
 
 
 def _queries_keys_values(graph: Graph, x: str, attention: SelfAttention) -> list[str]:

@@ -5,7 +5,7 @@ onnxruntime's graphs (`onnxruntime_graphs.py`) make none. A lone sentence is com
 are computed at the same time, by a thread each, which spares the threads the sharing of small pieces of work and makes
 a sentence's result independent of its company.
 
-Shape letters: S source positions, D width.
+Shape letters: S source positions, L lengths, D width.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from maskpredict.model.length import LengthHead
 from maskpredict.model.onnxruntime_draft_graph import draft_graph
 from maskpredict.model.onnxruntime_graph import Arrays, Graph, Weights
 from maskpredict.model.onnxruntime_graphs import decoder_graph, memory_names, source_graph
@@ -68,21 +70,24 @@ class OnnxruntimeTransformer(Transformer):
         finally:
             torch.set_num_threads(self.threads)
 
-    def encode_each(self, sources: Sequence[Sequence[int]], *, slot: Tensor | None = None) -> list[Source]:
-        """Run the encoder on ids, with `slot` [D] as a vector in front of each."""
-        slots = np.zeros((0, self.config.width), np.float32) if slot is None else slot[None].numpy(force=True)
+    def encode_each(self, sources: Sequence[Sequence[int]], length: LengthHead, *, slot: bool) -> list[Source]:
+        """Run the encoder on ids, with the LENGTH vector in front of them if there is to be a slot."""
+        table = length.table.weight.numpy(force=True)
+        shared = {"slot": table[: int(slot)], "lengths": table}
         names = [name for depth in range(self.config.decoder_layers) for name in memory_names(depth)]
-        rows = [{"ids": np.array(ids), "slot": slots} for ids in sources]
-        found = self.source_program.run(rows, ["encoded", *names])
-        return [Source(torch.from_numpy(own.pop("encoded"))[0], own) for own in found]
+        rows = [{"ids": np.array(ids), **shared} for ids in sources]
+        found = self.source_program.run(rows, ["encoded", "length_log_probs", *names])
+        return [Source(own.pop("encoded")[0], own.pop("length_log_probs")[0], own) for own in found]
 
 
 @dataclass(frozen=True)
 class Source:
     """A sentence after the encoder."""
 
-    encoded_SD: Tensor
+    encoded_SD: npt.NDArray[np.float32]
     """With the slot in front, if there is one."""
+    length_log_probs_L: npt.NDArray[np.float32]
+    """From the first position, as a `LengthHead` finds them."""
     memory: Arrays
     """Keys and values for the decoder's layers, without the slot, under the names that its graphs have for them."""
 

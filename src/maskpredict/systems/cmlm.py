@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -92,10 +93,9 @@ class CMLM(System):
 
     def encode_apart(self, transformer: OnnxruntimeTransformer, sources: Sequence[Sequence[int]]) -> EncodedApart:
         """What `encode` does, by onnxruntime."""
-        found = transformer.encode_each(sources, slot=self.length.slot)
-        # One by one: a product of several rows may be rounded in another way.
-        length_log_probs_BL = torch.cat([self.length(own.encoded_SD[:1]) for own in found])
-        return EncodedApart(transformer, found, length_log_probs_BL)
+        found = transformer.encode_each(sources, self.length, slot=True)
+        length_log_probs_BL = np.stack([own.length_log_probs_L for own in found])
+        return EncodedApart(transformer, found, torch.from_numpy(length_log_probs_BL))
 
     @torch.inference_mode()
     def translate(self, requests: Sequence[Request], settings: MaskPredictSettings) -> list[list[Hypothesis]]:

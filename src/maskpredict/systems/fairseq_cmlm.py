@@ -66,8 +66,8 @@ class FairseqCMLM(CMLM):
 
     def encode_apart(self, transformer: OnnxruntimeTransformer, sources: Sequence[Sequence[int]]) -> EncodedApart:
         """As in `CMLM`."""
-        found = transformer.encode_each([(self.special.bos, *source) for source in sources])
-        sum_BD = torch.stack([own.encoded_SD.sum(0) for own in found])
+        found = transformer.encode_each([(self.special.bos, *source) for source in sources], self.length, slot=False)
+        sum_BD = torch.stack([torch.from_numpy(own.encoded_SD).sum(0) for own in found])
         lengths_B = torch.tensor([len(own.encoded_SD) for own in found])
         return EncodedApart(transformer, found, self._length_log_probs(sum_BD, lengths_B))
 
