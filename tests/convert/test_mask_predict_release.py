@@ -16,6 +16,7 @@ from maskpredict import Translator, UserError
 from maskpredict.cli import app
 from maskpredict.convert.importing import import_model
 from maskpredict.decoding.hypothesis import Request
+from maskpredict.decoding.passes import Encoded
 from maskpredict.model.batch import pad
 from maskpredict.systems import CMLM
 from maskpredict.tokenizer import SpecialIds
@@ -80,6 +81,7 @@ def test_a_decoder_pass_and_the_length_head_compute_the_same_numbers(
     cmlm, probe = translator.system, expected["probe"]
     assert isinstance(cmlm, CMLM)
     encoded = cmlm.encode([Request(tuple(probe["source"]))])
+    assert isinstance(encoded, Encoded)
     assert probe["length_log_probs"][0] is None
     lengths = torch.tensor(probe["length_log_probs"][1:])
     torch.testing.assert_close(encoded.length_log_probs_BL[0, 1:], lengths, atol=1e-4, rtol=0)

@@ -12,6 +12,7 @@ from torch import Tensor
 from maskpredict.decoding.onnxruntime_passes import EncodedApart, OnnxruntimePasses
 from maskpredict.model.folder import own_weights, take_weights
 from maskpredict.model.layout import Padded
+from maskpredict.model.length import LengthHead
 from maskpredict.model.onnxruntime_transformer import OnnxruntimeTransformer, is_available
 from maskpredict.model.transformer import Transformer
 from maskpredict.model.unfilled import unfilled
@@ -56,10 +57,16 @@ def rows_of(ids: Tensor, lengths: list[int]) -> list[list[int]]:
     return [ids[row, :length].tolist() for row, length in enumerate(lengths)]
 
 
-def encoded_by(transformer: OnnxruntimeTransformer, slot: Tensor | None = None) -> EncodedApart:
+def length_head() -> LengthHead:
+    head = LengthHead(21, 64)
+    torch.nn.init.normal_(head.table.weight, generator=torch.Generator().manual_seed(4))
+    return head
+
+
+def encoded_by(transformer: OnnxruntimeTransformer, *, slot: bool = False) -> EncodedApart:
     """All of the sources."""
     sources = rows_of(tokens(SOURCES, 32, seed=1)[0], SOURCES)
-    return EncodedApart(transformer, transformer.encode_each(sources, slot=slot), torch.empty(0))
+    return EncodedApart(transformer, transformer.encode_each(sources, length_head(), slot=slot), torch.empty(0))
 
 
 def passes_of(transformer: OnnxruntimeTransformer, target: Padded) -> OnnxruntimePasses:
@@ -72,24 +79,28 @@ def error(got: Tensor, wanted: Tensor) -> float:
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("slot", [None, torch.linspace(-1, 1, 64)])
+@pytest.mark.parametrize("slot", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_it_computes_what_the_plain_transformer_does(
-    make_transformer: Callable[..., Transformer], shape: dict[str, Any], slot: Tensor | None
+    make_transformer: Callable[..., Transformer], shape: dict[str, Any], slot: bool
 ) -> None:
     plain = make_transformer(width=64, hidden=128, heads=4, **shape)
     other = by_onnxruntime(plain)
-    front = 0 if slot is None else 1
+    front, head = int(slot), length_head()
     source_ids, _ = tokens(SOURCES, 32, seed=1)
     target_ids, target = tokens(TARGETS, 32, seed=2)
-    found = encoded_by(other, slot)
+    found = encoded_by(other, slot=slot)
     hidden = []
     for row, ids in enumerate(rows_of(source_ids, SOURCES)):
         # What stands in the place of the slot does not matter.
         with_slot = torch.tensor([[0] * front + ids])
         source = Padded.of(torch.tensor([with_slot.shape[1]]), with_slot.shape[1])
-        encoded = plain.encode(with_slot, source, slot=slot)
-        assert error(found.sources[row].encoded_SD, encoded[0]) < 0.05
+        encoded = plain.encode(with_slot, source, slot=head.slot if slot else None)
+        own = found.sources[row]
+        assert error(torch.from_numpy(own.encoded_SD), encoded[0]) < 0.05
+        # From the same vector, what the length head itself finds.
+        lengths = head(torch.from_numpy(own.encoded_SD[:1]))[0]
+        torch.testing.assert_close(torch.from_numpy(own.length_log_probs_L), lengths)
         behind = encoded[:, front:]
         own_source = Padded.of(torch.tensor([behind.shape[1]]), behind.shape[1])
         own_target = Padded.of(torch.tensor([TARGETS[row]]), TARGETS[row])
@@ -114,8 +125,9 @@ def test_a_sentence_comes_out_the_same_in_any_company(
     for row, expected in enumerate(together.split(TARGETS)):
         width = -(-TARGETS[row] // 8) * 8
         own_target = Padded.of(torch.tensor([TARGETS[row]]), width)
-        own = several.encode_each([source_ids[row, : SOURCES[row]].tolist()])
-        assert torch.equal(own[0].encoded_SD, encoded.sources[row].encoded_SD)
+        own = several.encode_each([source_ids[row, : SOURCES[row]].tolist()], length_head(), slot=False)
+        assert (own[0].encoded_SD == encoded.sources[row].encoded_SD).all()
+        assert (own[0].length_log_probs_L == encoded.sources[row].length_log_probs_L).all()
         alone = OnnxruntimePasses(EncodedApart(several, own, torch.empty(0)), [0], own_target)
         assert torch.equal(logits_of(alone, target_ids[row : row + 1, :width], own_target.valid), expected)
 
@@ -186,8 +198,15 @@ def test_pytorch_has_one_thread_while_it_is_at_work(make_transformer: Callable[.
 def test_weights_are_let_go_when_every_session_has_its_copy(make_transformer: Callable[..., Transformer]) -> None:
     other = by_onnxruntime(make_transformer(width=64, hidden=128, heads=4), threads=2)
     rows = rows_of(tokens([4, 9], 16, seed=1)[0], [4, 9])
-    (one,) = other.encode_each(rows[:1])
+    (one,) = other.encode_each(rows[:1], length_head(), slot=False)
     assert other.source_program.weights
-    both = other.encode_each(rows)
+    both = other.encode_each(rows, length_head(), slot=False)
     assert not other.source_program.weights
-    assert torch.equal(both[0].encoded_SD, one.encoded_SD)
+    assert (both[0].encoded_SD == one.encoded_SD).all()
+
+
+def test_graphs_with_the_same_weights_share_them(make_transformer: Callable[..., Transformer]) -> None:
+    other = by_onnxruntime(make_transformer(width=64, hidden=128, heads=4))
+    passes, drafts = other.decoder_program.weights, other.draft_program.weights
+    assert passes.keys() == drafts.keys()
+    assert all(drafts[name] is values for name, values in passes.items())

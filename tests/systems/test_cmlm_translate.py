@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from maskpredict.decoding.hypothesis import Hypothesis, Request
+from maskpredict.decoding.passes import Encoded
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.errors import UserError
 from maskpredict.model.batch import pad
@@ -269,6 +270,7 @@ def test_LENGTH_is_removed_before_cross_attention(make_system: Callable[..., Sys
     request = Request(sources[0], length=9)
     before = cmlm.translate([request], SETTINGS)
     encoded = cmlm.encode([request])
+    assert isinstance(encoded, Encoded)
     assert encoded.layout.lengths_B.tolist() == [len(sources[0])]
     with torch.no_grad():
         cmlm.length.table.weight[0] += torch.arange(16.0)
