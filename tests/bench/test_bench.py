@@ -165,6 +165,16 @@ def test_the_folder_holds_json_a_table_and_pictures(result: RaceResult, tmp_path
     assert new_results(folder, overwrite=True) == folder
 
 
+def test_two_models_that_decode_in_passes_race_under_names_of_their_own(
+    config: BenchConfig, toy_set: ReferenceSet
+) -> None:
+    few = replace(config, one_pass="", rival="", peers=(), rounds=1, beams=(1,), passes=(Passes(4, 1),))
+    found = bench(replace(few, shallow=config.model, speeds=("fast",)), toy_set, export_ctranslate2)
+    names = [f"{stem}-{how}-float32" for stem in ("mask-predict", "mask-predict-shallow") for how in ("t4-l1", "fast")]
+    assert [racer.entry.name for racer in found.racers] == [*names, "ar-b1-float32"]
+    assert {ratio.racer for ratio in found.ratios} == set(names)
+
+
 @pytest.mark.parametrize("peer", ["ctranslate2", "transformers"])
 def test_without_a_peer_the_others_race(
     config: BenchConfig, toy_set: ReferenceSet, peer: str, monkeypatch: pytest.MonkeyPatch

@@ -117,10 +117,11 @@ def test_without_shipped_models_one_must_be_named(tmp_path: Path, monkeypatch: p
     assert "no model comes with this version; name one" in result.output
 
 
-def test_shipped_models_are_served_by_default(
+def test_shipped_models_that_are_named_after_their_languages_are_served_by_default(
     cmlm_folder: Path, autoregressive_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(cmlm_folder, tmp_path / "xx-yy")
+    shutil.copytree(cmlm_folder, tmp_path / "xx-yy-shallow")
     shutil.copytree(autoregressive_folder, tmp_path / "teacher")
     monkeypatch.setattr(find_model, "SHIPPED", tmp_path)
     (choice,) = choose_models(ServiceConfig())

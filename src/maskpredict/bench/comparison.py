@@ -13,7 +13,7 @@ from maskpredict.bench.times import RacerResult
 from maskpredict.bench.timing import Spread
 from maskpredict.errors import UserError
 
-PARALLEL = ("mask-predict", "one pass")
+PARALLEL = ("mask-predict", "mask-predict shallow", "one pass")
 """Engines that predict all words at once."""
 
 

@@ -27,6 +27,8 @@ class BenchConfig:
 
     model: str = ""
     """Model that decodes with mask-predict: a folder, or the name of a shipped one; empty for none."""
+    shallow: str = ""
+    """Another model that decodes with mask-predict, say with a shallow decoder; empty for none."""
     teacher: str = ""
     """Autoregressive model, for our beam search and for the peers; empty for none."""
     rival: str = ""
@@ -69,7 +71,7 @@ class BenchConfig:
     """CPU threads of every racer; as many as PyTorch takes unless given."""
 
     def __post_init__(self) -> None:
-        if not (self.model or self.teacher or self.one_pass):
+        if not (self.model or self.shallow or self.teacher or self.one_pass):
             raise UserError("there is nothing to race; give a CMLM, an autoregressive model as its teacher, or both.")
         for peer in self.peers:
             if peer not in PEERS:

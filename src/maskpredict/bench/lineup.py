@@ -52,6 +52,9 @@ def line_up(config: BenchConfig, track: Track, to_ctranslate2: ToCTranslate2, sc
     if config.model:
         models.append(model := _read(config.model, "model", MaskPredictSettings))
         racers += mask_predict_racers(model, track, config.passes, config.speeds)
+    if config.shallow:
+        models.append(model := _read(config.shallow, "shallow model", MaskPredictSettings))
+        racers += mask_predict_racers(model, track, config.passes, config.speeds, shallow=True)
     if config.one_pass:
         models.append(model := _read(config.one_pass, "one-pass model", OnePassSettings))
         racers += one_pass_racers(model, track)

@@ -22,13 +22,14 @@ from maskpredict.bench.times import RacerResult
 # Okabe and Ito's colours, which people with any colour vision can tell apart, and markers as a second cue.
 COLOURS = {
     "mask-predict": "#0072B2",
+    "mask-predict shallow": "#E69F00",
     "one pass": "#56B4E9",
     "autoregressive": "#D55E00",
     "CTranslate2": "#009E73",
     "CTranslate2 rival": "#CC79A7",
     "transformers": "#7F7F7F",
 }
-MARKERS = dict(zip(COLOURS, "oPs^vD", strict=True))
+MARKERS = dict(zip(COLOURS, "oXPs^vD", strict=True))
 LINES = ("-", "--", ":", "-.", (0, (1, 3)))
 """For the ways to decode with one engine."""
 STYLE: dict[Any, Any] = {

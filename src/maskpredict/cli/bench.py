@@ -33,6 +33,7 @@ def _race(help: str, default: str | bool = False) -> Any:
 
 def bench(
     model: Annotated[str, _racers("CMLM.", "--model", "-m", default="a shipped one, if no teacher is given")] = "",
+    shallow: Annotated[str, _racers("Another CMLM, say with a shallow decoder.")] = "",
     teacher: Annotated[str, _racers("Autoregressive model, for our beam search and the peers.")] = "",
     rival: Annotated[str, _racers("Another autoregressive model, for CTranslate2.")] = "",
     one_pass: Annotated[str, _racers("Model that translates in a single pass, such as ctc.")] = "",
@@ -93,7 +94,8 @@ def bench(
     }
     values = quick_values(device) if quick else {}
     values |= {name: value for name, value in given.items() if value is not None}
-    config = BenchConfig(model or _shipped(teacher or one_pass), teacher, rival, one_pass, device=device, **values)
+    model = model or _shipped(shallow or teacher or one_pass)
+    config = BenchConfig(model, shallow, teacher, rival, one_pass, device=device, **values)
     test_set = _test_set(data, split, source, reference or [])
     folder = new_results(output_folder, overwrite=overwrite) if output_folder else None
     result = run(

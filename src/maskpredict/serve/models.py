@@ -94,7 +94,9 @@ def load_models(config: ServiceConfig) -> list[ServedModel]:
 
 
 def _shipped() -> list[Choice]:
-    shipped = [choice for choice in (_look("", name) for name in shipped_models()) if choice.system == "cmlm"]
+    found = [_look("", name) for name in shipped_models()]
+    # Of several models for the same languages, the one to begin with is named after them.
+    shipped = [choice for choice in found if choice.folder.name == "-".join(choice.direction)]
     if not shipped:
         raise UserError("no model comes with this version; name one, as in --model runs/mine.")
     return shipped

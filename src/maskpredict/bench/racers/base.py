@@ -25,7 +25,7 @@ class Entry:
     name: str
     """What tables call it and `--baseline` takes."""
     engine: str
-    """mask-predict, one pass, autoregressive, CTranslate2 or transformers."""
+    """mask-predict, mask-predict shallow, one pass, autoregressive, CTranslate2, CTranslate2 rival or transformers."""
     settings: str
     """How it decodes, in a few characters."""
     compute_type: str

@@ -29,26 +29,30 @@ class OurRacer:
 
 
 def mask_predict_racers(
-    model: RacedModel, track: Track, passes: Sequence[Passes], speeds: Sequence[str]
+    model: RacedModel, track: Track, passes: Sequence[Passes], speeds: Sequence[str], *, shallow: bool = False
 ) -> Iterator[OurRacer]:
-    """A CMLM with so many passes and length candidates in each compute type, and with presets in the main one."""
+    """A CMLM with so many passes and length candidates in each compute type, and with presets in the main one.
+
+    A `shallow` one races beside another and goes by a name of its own.
+    """
+    engine, stem = ("mask-predict shallow", "mask-predict-shallow") if shallow else ("mask-predict", "mask-predict")
     what = f"our Translator, CMLM of {model.size}"
     opened = {compute_type: _opener(model, track, compute_type) for compute_type in track.compute_types}
     for compute_type in track.compute_types:
         for own in passes:
             t, candidates = own.iterations, own.length_candidates
             entry = Entry(
-                name=f"mask-predict-t{t}-l{candidates}-{compute_type}",
-                engine="mask-predict",
+                name=f"{stem}-t{t}-l{candidates}-{compute_type}",
+                engine=engine,
                 settings=f"T={t} l={candidates}",
                 compute_type=compute_type,
                 what=f"{what}, T={t} passes, l={candidates} length candidates",
-                same_as="" if compute_type == EXACT else f"mask-predict-t{t}-l{candidates}-{EXACT}",
+                same_as="" if compute_type == EXACT else f"{stem}-t{t}-l{candidates}-{EXACT}",
             )
             yield OurRacer(entry, opened[compute_type], {"iterations": t, "length_candidates": candidates})
     for speed in speeds:
-        name = f"mask-predict-{speed}-{track.main_type}"
-        entry = Entry(name, "mask-predict", speed, track.main_type, f"{what}, preset {speed}")
+        name = f"{stem}-{speed}-{track.main_type}"
+        entry = Entry(name, engine, speed, track.main_type, f"{what}, preset {speed}")
         yield OurRacer(entry, opened[track.main_type], {"speed": speed})
 
 
