@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 from maskpredict.bench.comparison import in_main_type
+from maskpredict.bench.labels import Label, write_labels
 from maskpredict.bench.racers.base import EXACT, Entry
 from maskpredict.bench.result import RaceResult
 from maskpredict.bench.times import RacerResult
@@ -44,8 +45,6 @@ STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "svg.hashsalt": "maskpredict",
 }
-ROOM = 1.3
-"""Ratio of times from which on two labels have room side by side."""
 LINE_OF_TEXT = 0.045
 """Height of a label as a share of the picture."""
 
@@ -70,7 +69,7 @@ def _latency(result: RaceResult) -> Figure | None:
         return None
     figure, axes = _figure(f"One sentence at a time ({result.course.mean_subwords:g} subwords on average)")
     main = in_main_type([racer.entry for racer in racers])
-    before = 0.0  # the time of the one labelled before, whose BLEU is the next higher
+    labels, points = [], []
     for racer in sorted(racers, key=lambda racer: -racer.score.bleu):
         alone, engine = racer.at(1), racer.entry.engine
         assert alone is not None
@@ -84,25 +83,16 @@ def _latency(result: RaceResult) -> Figure | None:
             markerfacecolor=_fill(racer.entry),
             linestyle="none",
         )
+        points.append((time.median, bleu))
         if racer.entry in main:
-            below = before / ROOM < time.median < before * ROOM
-            before = time.median
-            axes.annotate(
-                racer.entry.settings,
-                (time.median, bleu),
-                (0, -7 if below else 7),
-                textcoords="offset points",
-                ha="center",
-                va="top" if below else "bottom",
-                fontsize=8,
-                color=COLOURS[engine],
-            )
+            labels.append(Label(racer.entry.settings, time.median, bleu, COLOURS[engine]))
     axes.set_xscale("log")
     _plain_numbers(axes.xaxis)
     axes.margins(0.08, 0.15)
     axes.set_xlabel("milliseconds a sentence")
     axes.set_ylabel(f"BLEU on {result.course.scored} sentences")
     axes.legend(handles=_legend(racers), loc="center left", bbox_to_anchor=(1, 0.5), fontsize=9)
+    write_labels(axes, labels, points)
     return figure
 
 
