@@ -11,10 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import Result
 
 import maskpredict
 from maskpredict.corpus.dataset import Dataset
+from maskpredict.model.folder import ModelFolder
 from maskpredict.reproduce.recipe import AnalyzeConfig, Variant, load_recipe
 from maskpredict.reproduce.run import stage_states
 
@@ -107,6 +109,17 @@ def test_a_variant_rests_on_what_it_reads_alone(work: Path) -> None:
     }
 
 
+def test_a_variant_can_start_from_the_model_that_is_shipped_with_fewer_layers(small: Run, work: Path) -> None:
+    changes = "{model: {decoder_layers: 1}, start_from: final, steps: 1, optimizer: {rate: 1.0e-12}}"
+    shallow = f"variants={{shallow: {{like: student, data: distilled, changes: {changes}}}}}"
+    assert small("--work", "work", "final={steps: 2}", shallow, "--redo").exit_code == 0
+    final, own = (ModelFolder.read(work / name / "model") for name in ("final", "shallow"))
+    assert (final.config.decoder_layers, own.config.decoder_layers) == (2, 1)
+    for name, weight in own.weights.items():
+        of_final = final.weights[name.replace("decoder.0.", "decoder.1.")]
+        torch.testing.assert_close(weight, of_final)
+
+
 def test_changes_of_a_variant_are_merged_key_by_key() -> None:
     recipe = load_recipe(TOY, ["variants={v: {like: student, data: raw, changes: {batch: {tokens: 512}, seed: 5}}}"])
     assert recipe.variants["v"] == Variant("student", "raw", {"batch": {"tokens": 512}, "seed": 5})
@@ -126,6 +139,10 @@ def test_changes_of_a_variant_are_merged_key_by_key() -> None:
         (
             "variants={v: {like: student, data: raw, changes: {stpes: 1}}}",
             "section v of the recipe: unknown key 'stpes'",
+        ),
+        (
+            "variants={v: {like: student, data: raw, changes: {start_from: final}}}",
+            "section v of the recipe: it starts from final, a section that is not there.",
         ),
         ("analyze={only: [speed]}", "there is no analysis 'speed'"),
         ("analyze={split: test.news}", "there is no test set 'test.news' to analyze; choose one of test."),

@@ -195,7 +195,9 @@ class Recipe:
     def __post_init__(self) -> None:
         # A mistake in the last stage should not wait for the first ones to end.
         for name in self.trained:
-            self.training(name, Path("data"), Path("run"))
+            start = self.training(name, Path("data"), Path("run")).start_from
+            if start == "final" and self.final is None:
+                raise UserError(f"section {name} of the recipe: it starts from final, a section that is not there.")
         self.distillation(Path("data"), Path("teacher"), Path("out"), None)
         if self.enlarge and self.final is None:
             raise UserError("section enlarge of the recipe: its text is for section final, which is not there.")
