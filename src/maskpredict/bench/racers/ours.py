@@ -35,7 +35,8 @@ def mask_predict_racers(
 
     A `shallow` one races beside another and goes by a name of its own.
     """
-    engine, stem = ("mask-predict shallow", "mask-predict-shallow") if shallow else ("mask-predict", "mask-predict")
+    engine = "mask-predict shallow" if shallow else "mask-predict"
+    stem = engine.replace(" ", "-")
     what = f"our Translator, CMLM of {model.size}"
     opened = {compute_type: _opener(model, track, compute_type) for compute_type in track.compute_types}
     for compute_type in track.compute_types:
