@@ -76,7 +76,7 @@ def translated(teacher: Teacher, dataset: Dataset, split: str, sentences: int, *
     together = batches(requests, teacher.settings, budget, "tokens", slot=system.reserves_slot, sharing="same width")
     texts = [""] * len(requests)
     for batch in [[row] for row in range(len(requests))] if alone else together:
-        for row, own in zip(batch, teacher.translate([requests[row] for row in batch]), strict=True):
+        for row, own in zip(batch, teacher.start([requests[row] for row in batch])(), strict=True):
             texts[row] = dataset.tokenizers.target.decode(own[0])
     return texts
 

@@ -20,7 +20,7 @@ from maskpredict.model.unfilled import unfilled
 from maskpredict.systems import CMLM, Vocabulary
 from maskpredict.tokenizer import SpecialIds
 
-pytestmark = pytest.mark.skipif(not is_available(), reason="it takes onnxruntime and a CPU with VNNI")
+pytestmark = pytest.mark.skipif(not is_available(), reason="it takes onnxruntime")
 
 CONFIG = ModelConfig(
     width=64, hidden=128, heads=4, encoder_layers=1, decoder_layers=2, max_positions=40, embeddings="separate"

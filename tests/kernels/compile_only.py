@@ -31,8 +31,8 @@ from maskpredict.model.fused_transformer import FusedTransformer
 from maskpredict.model.short_attention import short_attention
 from maskpredict.systems import Vocabulary, find_system
 from maskpredict.systems.autoregressive import BeamSettings
-from maskpredict.systems.captured_cmlm import Recording
 from maskpredict.systems.captured_fused import FusedComputation
+from maskpredict.systems.captured_recording import Recording, inputs_of
 from maskpredict.systems.captured_shape import Shape
 from maskpredict.tokenizer import SpecialIds
 
@@ -77,7 +77,8 @@ def mask_predict() -> None:
         group = [SENTENCE] * sentences
         shape = Shape.of(group, settings, CONFIG.max_positions)
         assert shape is not None
-        Recording(cmlm, shape, FusedComputation(cmlm, fused, gpu_fixed_drafts, shape)).run(group)
+        recording = Recording(cmlm, shape, FusedComputation(cmlm, fused, gpu_fixed_drafts, shape))
+        recording.begin(inputs_of(group, shape, cmlm.special.pad))
     best(torch.zeros(64, VOCABULARY, dtype=torch.float16))
 
 

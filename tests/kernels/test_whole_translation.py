@@ -19,8 +19,8 @@ from maskpredict.model.fused_transformer import FusedTransformer
 from maskpredict.model.fused_view import proven
 from maskpredict.systems import Vocabulary, find_system
 from maskpredict.systems.autoregressive import Autoregressive, BeamSettings
-from maskpredict.systems.captured_cmlm import Recording
 from maskpredict.systems.captured_fused import FusedComputation
+from maskpredict.systems.captured_recording import Recording, finished, inputs_of
 from maskpredict.systems.captured_shape import Shape
 from maskpredict.systems.cmlm import CMLM
 from maskpredict.tokenizer import SpecialIds
@@ -70,7 +70,9 @@ def test_mask_predict(
     assert shape is not None
     shape = replace(shape, target_width=32)  # an untrained model may take any length for likely
     computation = FusedComputation(system, FusedTransformer(system.transformer, gpu_ops), gpu_draft_ops, shape)
-    found = Recording(system, shape, computation).translate(group, settings)
+    recording = Recording(system, shape, computation)
+    recording.begin(inputs_of(group, shape, system.special.pad))
+    found = finished(recording.results(), shape, len(group), settings)
     for own, plain in zip(found, system.translate(group, settings), strict=True):
         best = ranked(own, settings)[0]
         assert best.ids == plain[0].ids

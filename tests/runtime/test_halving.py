@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +16,35 @@ from maskpredict.runtime.translator import Translator
 from maskpredict.systems.cmlm import CMLM
 
 
-def test_halves_and_halves_of_halves_give_the_whole() -> None:
+def no_memory() -> list[int]:
+    raise torch.OutOfMemoryError("CUDA out of memory.")
+
+
+@pytest.mark.parametrize("noticed", ["at the beginning", "at the end"])
+def test_halves_and_halves_of_halves_give_the_whole(noticed: str) -> None:
     sizes: list[int] = []
 
-    def double(items: list[int]) -> list[int]:
+    def double(items: list[int]) -> Callable[[], list[int]]:
         sizes.append(len(items))
         if len(items) > 3:
-            raise torch.OutOfMemoryError("CUDA out of memory.")
-        return [2 * item for item in items]
+            return no_memory
+        return lambda: [2 * item for item in items]
+
+    def at_once(items: list[int]) -> Callable[[], list[int]]:
+        found = double(items)()
+        return lambda: found
 
     halved: list[None] = []
-    assert in_halves_if_needed(double, list(range(10)), lambda: halved.append(None)) == list(range(0, 20, 2))
+    start = double if noticed == "at the end" else at_once
+    finish = in_halves_if_needed(start, list(range(10)), lambda: halved.append(None))
+    assert finish() == list(range(0, 20, 2))
     assert sizes == [10, 5, 2, 3, 5, 2, 3]
     assert len(halved) == 3
 
 
 def test_what_does_not_fit_alone_is_an_error() -> None:
-    def never(items: list[int]) -> list[int]:
-        raise torch.OutOfMemoryError("CUDA out of memory.")
-
     with pytest.raises(torch.OutOfMemoryError):
-        in_halves_if_needed(never, [1, 2, 3])
+        in_halves_if_needed(lambda items: no_memory, [1, 2, 3])()
 
 
 def test_the_translator_goes_on_with_less_and_says_so(
@@ -43,14 +52,14 @@ def test_the_translator_goes_on_with_less_and_says_so(
 ) -> None:
     translator = Translator(cmlm_folder, device="cpu")
     expected = translator.translate(sentences, iterations=2)
-    plenty = translator.system.translate
+    plenty = translator.system.start
 
-    def too_much(requests: list[Request], settings: Any) -> list[list[Hypothesis]]:
+    def too_much(requests: list[Request], settings: Any) -> Callable[[], list[list[Hypothesis]]]:
         if len(requests) > 4:
             raise torch.OutOfMemoryError("CUDA out of memory.")
         return plenty(requests, settings)
 
-    monkeypatch.setattr(translator.system, "translate", too_much)
+    monkeypatch.setattr(translator.system, "start", too_much)
     assert translator.translate(sentences, iterations=2) == expected
     assert "does not fit the memory of the GPU; going on with half of it" in caplog.text
 
@@ -60,15 +69,15 @@ def test_what_is_held_for_speed_alone_makes_room_first(
 ) -> None:
     translator = Translator(cmlm_folder, device="cpu")
     assert isinstance(translator.system, CMLM)
-    recordings, plenty = translator.system.recordings, translator.system.translate
+    recordings, plenty = translator.system.recordings, translator.system.start
     request = Request((5, 6, 7, translator.system.special.eos))
-    assert recordings.translate([request], MaskPredictSettings(2, 1)) is not None
+    assert recordings.start([request], MaskPredictSettings(2, 1)) is not None
     assert recordings.made
 
-    def too_little(requests: list[Request], settings: Any) -> list[list[Hypothesis]]:
+    def too_little(requests: list[Request], settings: Any) -> Callable[[], list[list[Hypothesis]]]:
         if recordings.made:
             raise torch.OutOfMemoryError("CUDA out of memory.")
         return plenty(requests, settings)
 
-    monkeypatch.setattr(translator.system, "translate", too_little)
+    monkeypatch.setattr(translator.system, "start", too_little)
     assert len(translator.translate(sentences[:2], iterations=2)) == 2

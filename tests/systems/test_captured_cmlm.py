@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +17,11 @@ from maskpredict.model import fused_ops
 from maskpredict.model.folder import ModelFolder
 from maskpredict.model.fused_transformer import FusedTransformer
 from maskpredict.systems import build_system, captured_cmlm
-from maskpredict.systems.captured_cmlm import Recording, Recordings, TooNarrow
+from maskpredict.systems.captured_cmlm import Candidates, Recordings
 from maskpredict.systems.captured_fused import FusedComputation, suits
 from maskpredict.systems.captured_plain import PlainComputation
-from maskpredict.systems.captured_shape import MOST_POSITIONS, Shape
+from maskpredict.systems.captured_recording import Recording, TooNarrow, finished, inputs_of
+from maskpredict.systems.captured_shape import BEST_POSITIONS, MOST_POSITIONS, Shape, most_sentences
 from maskpredict.systems.cmlm import CMLM
 from maskpredict.tokenizer import Tokenizers
 
@@ -51,6 +53,16 @@ def recording_of(system: CMLM, shape: Shape, *, fused: bool) -> Recording:
     return Recording(system, shape, FusedComputation(system, transformer, fixed_drafts, shape))
 
 
+def translated(recording: Recording, group: list[Request], settings: MaskPredictSettings) -> Candidates:
+    recording.begin(inputs_of(group, recording.shape, recording.system.special.pad))
+    return finished(recording.results(), recording.shape, len(group), settings)
+
+
+def finish(begun: Callable[[], Candidates | None] | None) -> Candidates | None:
+    assert begun is not None
+    return begun()
+
+
 @pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("together", [1, 3])
 @pytest.mark.parametrize(
@@ -76,7 +88,7 @@ def test_a_recording_finds_what_the_plain_path_finds(
         group = requests[first : first + together]
         shape = shape_of(group, settings, system)
         assert suits(shape)
-        found = recording_of(system, shape, fused=fused).translate(group, settings)
+        found = translated(recording_of(system, shape, fused=fused), group, settings)
         for request, own in zip(group, found, strict=True):
             (plain,) = system.translate([request], settings)
             assert_same(ranked(own, settings), plain)
@@ -110,25 +122,26 @@ def test_one_recording_serves_other_sentences_of_its_shape(
     recording = recording_of(system, shape_of(requests[:1], settings, system), fused=fused)
     assert len(alike) > 3
     for request in alike:
-        found = recording.translate([request], settings)
+        found = translated(recording, [request], settings)
         assert_same(ranked(found[0], settings), system.translate([request], settings)[0])
 
 
 @pytest.mark.parametrize("fused", [False, True])
 def test_a_target_longer_than_the_recording_is_no_result(system: CMLM, requests: list[Request], fused: bool) -> None:
-    long = max(requests, key=lambda request: len(request.source))
     settings = MaskPredictSettings(2, 1)
+    lengths = [found[0].lengths[0] for found in system.translate(requests, settings)]
+    long = requests[lengths.index(max(lengths))]
     shape = replace(shape_of([long], settings, system), target_width=8)
     with pytest.raises(TooNarrow) as error:
-        recording_of(system, shape, fused=fused).translate([long], settings)
-    assert error.value.length == system.translate([long], settings)[0][0].lengths[0]
+        translated(recording_of(system, shape, fused=fused), [long], settings)
+    assert error.value.length == max(lengths)
 
 
 def test_longer_targets_get_a_wider_recording(system: CMLM, requests: list[Request]) -> None:
     """Their sources are shorter than what the model makes of them."""
     recordings, settings = Recordings(system, fusing=False), MaskPredictSettings(3, 5)
     for request in requests:
-        found = recordings.translate([request], settings)
+        found = finish(recordings.start([request], settings))
         assert found is not None
         assert_same(ranked(found[0], settings), system.translate([request], settings)[0])
     of_source: dict[int, set[int]] = {}
@@ -143,8 +156,8 @@ def test_what_no_recording_is_wide_enough_for_is_left_to_the_plain_path(requests
     assert shape.widened(100, 512) == replace(shape, target_width=112)
     assert shape.widened(500, 510) == replace(shape, target_width=504)
     assert shape.widened(505, 510) is None
-    assert replace(shape, sentences=64).widened(112, 512) is None
-    assert replace(shape, sentences=32).widened(100, 512) is not None
+    assert replace(shape, sentences=128).widened(112, 512) is None
+    assert replace(shape, sentences=64).widened(100, 512) is not None
 
 
 @pytest.mark.parametrize(
@@ -191,7 +204,7 @@ def test_what_was_not_needed_for_longest_is_forgotten_first(
     monkeypatch.setattr(captured_cmlm, "MOST_RECORDINGS", 2)
     recordings, settings = Recordings(system, fusing=False), [MaskPredictSettings(passes, 1) for passes in (1, 2, 3)]
     for passes in (1, 2, 1, 3):
-        recordings.translate(requests[:1], settings[passes - 1])
+        finish(recordings.start(requests[:1], settings[passes - 1]))
     assert [shape.iterations for shape in recordings.made] == [1, 3]
 
 
@@ -200,10 +213,10 @@ def test_a_large_shape_is_recorded_when_it_comes_again(
 ) -> None:
     monkeypatch.setattr(captured_cmlm, "AT_FIRST_SIGHT", 100)
     recordings, settings = Recordings(system, fusing=False), MaskPredictSettings(2, 1)
-    assert recordings.translate(requests[:1], settings) is not None
+    assert recordings.start(requests[:1], settings) is not None
     large = sorted(requests, key=lambda request: len(request.source))[:16]
-    assert recordings.translate(large, settings) is None
-    found = recordings.translate(large, settings)
+    assert recordings.start(large, settings) is None
+    found = finish(recordings.start(large, settings))
     assert found is not None
     for own, plain in zip(found, system.translate(large, settings), strict=True):
         assert_same(ranked(own, settings), plain)
@@ -214,3 +227,26 @@ def test_more_drafts_get_more_room(source_length: int, widths: list[int]) -> Non
     request = Request((7,) * source_length)
     shapes = [Shape.of([request] * many, MaskPredictSettings(4, 1), 512) for many in (16, 32, 256)]
     assert [shape and shape.target_width for shape in shapes] == widths
+
+
+def test_what_was_begun_is_not_lost_when_something_else_begins(system: CMLM, requests: list[Request]) -> None:
+    """A recording has one place for its results, and the second batch is of the same shape."""
+    recordings, settings = Recordings(system, fusing=False), MaskPredictSettings(3, 2)
+    begun = [recordings.start([request], settings) for request in requests[:12]]
+    assert len(recordings.made) < len(begun)
+    for request, own in zip(requests, begun, strict=False):
+        found = finish(own)
+        assert found is not None
+        assert_same(ranked(found[0], settings), system.translate([request], settings)[0])
+
+
+@pytest.mark.parametrize("candidates", [1, 5])
+@pytest.mark.parametrize("width", [8, 24, 40, 128])
+def test_batches_of_the_best_size_are_recorded_without_filling(width: int, candidates: int) -> None:
+    settings = MaskPredictSettings(4, candidates)
+    most = most_sentences(width, settings)
+    assert most is not None
+    shape = Shape.of([Request((7,) * (width - 1))] * most, settings, 512)
+    assert shape is not None
+    assert shape.sentences == most
+    assert BEST_POSITIONS / 2 < shape.positions <= BEST_POSITIONS

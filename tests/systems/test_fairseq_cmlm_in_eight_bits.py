@@ -14,7 +14,7 @@ from maskpredict.model.onnxruntime_transformer import OnnxruntimeTransformer, is
 from maskpredict.systems import System
 from maskpredict.systems.fairseq_cmlm import FairseqCMLM
 
-pytestmark = pytest.mark.skipif(not is_available(), reason="it takes onnxruntime and a CPU with VNNI")
+pytestmark = pytest.mark.skipif(not is_available(), reason="it takes onnxruntime")
 
 
 @torch.inference_mode()

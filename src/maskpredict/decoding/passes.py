@@ -69,7 +69,7 @@ class Projected:
         barred = torch.tensor(suppressed, dtype=torch.long, device=hidden_MD.device)
         for hidden_RD in hidden_MD.split(rows_at_once(hidden_MD)):
             rows_RD = hidden_RD if self.transformer.sentence_by_sentence else pad_rows(hidden_RD)
-            yield self.transformer.output(rows_RD)[: len(hidden_RD)].index_fill_(1, barred, float("-inf"))
+            yield self.transformer.logits(rows_RD)[: len(hidden_RD)].index_fill_(1, barred, float("-inf"))
 
     def predict(
         self, ids_BT: Tensor, wanted_BT: Tensor, suppressed: tuple[int, ...], given_BT: Tensor | None

@@ -139,7 +139,7 @@ class Work:
             if self.out_of_time:
                 return None
             together = [requests[index] for index in batch]
-            found = in_halves_if_needed(self.teacher.translate, together, self._make_smaller_batches)
+            found = in_halves_if_needed(self.teacher.start, together, self._make_smaller_batches)()
             for index, translations in zip(batch, found, strict=True):
                 chosen[readable[index]] = self._choose(readable[index], translations)
             report(len(batch))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,10 +34,13 @@ class Teacher:
         """Subwords, end mark included, that it can read."""
         return self.system.config.max_positions
 
-    def translate(self, requests: Sequence[Request]) -> list[list[list[int]]]:
-        """Translations of each request, best first, without end marks; the requests are of one padded width."""
-        found = self.system.translate(requests, self.settings)
-        return [[hypothesis.ids[:-1] for hypothesis in own] for own in found]
+    def start(self, requests: Sequence[Request]) -> Callable[[], list[list[list[int]]]]:
+        """Begin to translate requests of one padded width, and give a function that waits for the end.
+
+        It returns translations of each request, best first, without end marks.
+        """
+        found = self.system.start(requests, self.settings)
+        return lambda: [[hypothesis.ids[:-1] for hypothesis in own] for own in found()]
 
 
 def load_teacher(config: DistillConfig, dataset: Dataset) -> Teacher:

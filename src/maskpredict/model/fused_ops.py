@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from maskpredict.model.layout import attend_seen as attend_seen
+from maskpredict.model.transformer import unrounded_product
 
 Activation = Literal["gelu", "relu"]
 
@@ -50,6 +51,8 @@ class Ops(Protocol):
     ) -> Tensor:
         """See `linear` below, and so on."""
         ...
+
+    def scores(self, x_NK: Tensor, norm: nn.LayerNorm, weight_MK: Tensor, bias_M: Tensor) -> Tensor: ...
 
     def linear_into(
         self, x_NK: Tensor, layer: nn.Linear, norm: nn.LayerNorm, keys: Tensor, values: Tensor
@@ -104,6 +107,11 @@ def linear(
     if activation is not None:
         y_NM = F.gelu(y_NM) if activation == "gelu" else F.relu(y_NM)
     return y_NM if residual_NM is None else residual_NM + y_NM
+
+
+def scores(x_NK: Tensor, norm: nn.LayerNorm, weight_MK: Tensor, bias_M: Tensor) -> Tensor:
+    """[N, M], float32: as `linear`, of which the results are to be compared with each other."""
+    return unrounded_product(norm(x_NK), weight_MK).float() + bias_M
 
 
 def linear_into(x_NK: Tensor, layer: nn.Linear, norm: nn.LayerNorm, keys: Tensor, values: Tensor) -> Tensor:
@@ -163,7 +171,7 @@ def block_bests(x_NK: Tensor, norm: nn.LayerNorm, weight_VK: Tensor, penalty_V: 
 
     `penalty_V`, float32, is added to the logits; -inf makes a token impossible.
     """
-    logits_NV = F.linear(norm(x_NK), weight_VK).float() + penalty_V
+    logits_NV = unrounded_product(norm(x_NK), weight_VK).float() + penalty_V
     missing = -logits_NV.shape[1] % VOCABULARY_BLOCK
     blocks_NG = F.pad(logits_NV, (0, missing), value=float("-inf")).unflatten(1, (-1, VOCABULARY_BLOCK))
     highest_NG, place_NG = blocks_NG.max(2)

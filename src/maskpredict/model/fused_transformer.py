@@ -59,9 +59,9 @@ class FusedTransformer(Transformer):
         return x_ND.view(x_BSD.shape)
 
     def first_scores(self, stream_BSD: Tensor, weight_CD: Tensor, bias_C: Tensor) -> Tensor:
-        """Products [B, C] of some vectors with the encoder's output at each sentence's first position."""
+        """Products [B, C], float32, of some vectors with the encoder's output at each sentence's first position."""
         assert isinstance(self.encoder_norm, nn.LayerNorm)
-        return self.ops.linear(stream_BSD[:, 0], weight_CD, bias_C, norm=self.encoder_norm)
+        return self.ops.scores(stream_BSD[:, 0], self.encoder_norm, weight_CD, bias_C)
 
     def memory(self, encoded: Tensor) -> list[Memory]:
         """As in `Transformer`."""

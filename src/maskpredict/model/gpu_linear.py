@@ -202,6 +202,13 @@ def linear(
     return out_NM
 
 
+def scores(x_NK: Tensor, norm: nn.LayerNorm, weight_MK: Tensor, bias_M: Tensor) -> Tensor:
+    """As in `fused_ops`."""
+    out_NM = torch.empty((len(x_NK), len(weight_MK)), dtype=torch.float32, device=x_NK.device)
+    _launch(x_NK, weight_MK, bias_M, norm, out_NM)
+    return out_NM
+
+
 def linear_into(x_NK: Tensor, layer: nn.Linear, norm: nn.LayerNorm, keys: Tensor, values: Tensor) -> Tensor:
     """As in `fused_ops`."""
     assert keys.stride() == values.stride()

@@ -74,8 +74,7 @@ def _block_bests(  # type: ignore[no-untyped-def]
         x = part(X + any_row[:, None] * INPUTS + first + place[None, :], inside[None, :], EVEN)
         weight = part(WEIGHT + first + place[:, None] + any_token[None, :] * INPUTS, inside[:, None], EVEN)
         logits = tl.dot(x, weight, logits)
-    # Rounded like logits that are written down, so that ties are the same ones.
-    logits = logits.to(X.dtype.element_ty).to(tl.float32) + penalty[None, :]
+    logits += penalty[None, :]
     highest = tl.max(logits, 1)
     base = tl.where(highest == float("-inf"), 0.0, highest)
     best = tl.min(tl.where(logits == highest[:, None], token[None, :], vocabulary - 1), 1)  # the first of several

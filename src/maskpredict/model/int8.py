@@ -34,6 +34,10 @@ class Int8Matrix:
         scales = weight.abs().amax(1).clamp(min=torch.finfo(torch.float32).tiny) / LARGEST
         return cls((weight / scales[:, None]).round().to(torch.int8), scales)
 
+    def in_seven_bits(self) -> Int8Matrix:
+        """The same, less exactly, with numbers from -64 to 64."""
+        return Int8Matrix((self.numbers / 2).round().to(torch.int8), 2 * self.scales)
+
     def restored(self) -> Tensor:
         """The matrix in float32."""
         return self.numbers.float() * self.scales[:, None]
@@ -80,13 +84,17 @@ def is_available() -> bool:
     return "fbgemm" in torch.backends.quantized.supported_engines and torch.cpu._is_avx2_supported()
 
 
-def input_levels() -> int:
-    """Highest number that an input may become.
+def sums_overflow() -> bool:
+    """True when this computer adds products of eight-bit numbers in pairs in sixteen bits, which may be too few.
 
-    Without the VNNI instructions, products of eight-bit numbers are added in pairs in sixteen bits; seven bits for the
-    input keep these sums from overflowing.
+    CPUs with the VNNI instructions do not. With seven bits for either factor, sums fit everywhere.
     """
-    return LARGEST if torch.cpu._is_vnni_supported() else LARGEST // 2
+    return not torch.cpu._is_vnni_supported()
+
+
+def input_levels() -> int:
+    """Highest number that an input may become."""
+    return LARGEST // 2 if sums_overflow() else LARGEST
 
 
 def _packed(matrix: Int8Matrix) -> torch.ScriptObject:

@@ -48,6 +48,11 @@ class Int8Transformer(Transformer):
             x_ND = feed_forward(attention(x_ND, lengths))
         return _with_filling(self.encoder_norm(x_ND), valid_BS)
 
+    def logits(self, hidden_RD: Tensor) -> Tensor:
+        """As in `Transformer`."""
+        logits_RV: Tensor = self.output(hidden_RD)
+        return logits_RV
+
     def decode_states(self, x: Tensor, layout: Layout, memory: list[Memory], source: Layout, *, causal: bool) -> Tensor:
         """As in `Transformer`."""
         if causal or not (isinstance(layout, Padded) and isinstance(source, Padded)):

@@ -7,10 +7,9 @@ row n stands for a target of n tokens, its end mark counted. Row 0 can never be 
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from maskpredict.model.transformer import initialise
+from maskpredict.model.transformer import initialise, unrounded_product
 
 
 class LengthHead(nn.Module):
@@ -28,6 +27,6 @@ class LengthHead(nn.Module):
 
     def forward(self, encoded_BD: Tensor) -> Tensor:
         """Log-probabilities [B, L] in float32 of each length, -inf for length 0."""
-        scores_BL = F.linear(encoded_BD, self.table.weight).float()
+        scores_BL = unrounded_product(encoded_BD, self.table.weight).float()
         never = torch.arange(scores_BL.shape[1], device=scores_BL.device) == 0
         return scores_BL.masked_fill(never, float("-inf")).log_softmax(-1)

@@ -9,8 +9,9 @@
     draft       draft [T], passes [1], limit [], unless_stable [], penalties [V], keys0, values0, ...
                 -> tokens [T], log_probs [T], used [1]: all passes of mask-predict (`onnxruntime_draft_graph.py`)
 
-Weights are those of `int8.py`. The input of a product is rounded to eight bits with one scale for the whole sentence,
-which is why sentences are not computed together: their results would depend on each other.
+Weights are those of `int8.py`, in seven bits where sums of products would overflow otherwise. The input of a product is
+rounded to eight bits with one scale for the whole sentence, which is why sentences are not computed together: their
+results would depend on each other.
 
 Shape letters: S source positions, L lengths, T target positions, M wanted positions, D width, H heads, K head size,
 V vocabulary.
@@ -25,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
-from maskpredict.model.int8 import Int8Linear
+from maskpredict.model.int8 import Int8Linear, sums_overflow
 from maskpredict.model.onnxruntime_graph import MICROSOFT, Graph, Weights
 from maskpredict.model.transformer import (
     CrossAttention,
@@ -198,7 +199,8 @@ def _linear(graph: Graph, x: str, linear: nn.Module, bias: str = "", output: str
     assert isinstance(linear, Int8Linear)
 
     def values() -> list[npt.NDArray[Any]]:
-        matrix = linear.matrix
+        # onnxruntime rounds inputs to eight bits on any CPU, so it is the weights that have to give way.
+        matrix = linear.matrix.in_seven_bits() if sums_overflow() else linear.matrix
         zeros = np.zeros(len(matrix.scales), np.int8)
         own_bias = [] if linear.bias is None else [linear.bias.numpy(force=True)]
         return [matrix.numbers.numpy().T, matrix.scales.numpy(), zeros, *own_bias]

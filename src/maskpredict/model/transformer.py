@@ -256,6 +256,10 @@ class Transformer(nn.Module):
             x = layer.step(x, layer_past, time, seen_BKS, layer_memory, source)  # type: ignore[operator]
         return self.decoder_norm(x)
 
+    def logits(self, hidden_RD: Tensor) -> Tensor:
+        """Decoder output [R, D] -> [R, V]."""
+        return unrounded_product(hidden_RD, self.output.weight)
+
     def new_past(self, rows: int, beams: int, positions: int) -> list[Past]:
         """Empty caches for `rows` sentences of so many positions."""
         weight = self.output.weight
@@ -269,6 +273,18 @@ def initialise(module: nn.Module) -> None:
         nn.init.normal_(module.weight, std=0.02)
     if isinstance(module, nn.Linear) and module.bias is not None:
         nn.init.zeros_(module.bias)
+
+
+def unrounded_product(x_RD: Tensor, weight_VD: Tensor) -> Tensor:
+    """x times the transposed weights, where these are in half precision as well: in float32.
+
+    For numbers that are going to be compared, of which half precision would make equals.
+    """
+    if weight_VD.dtype not in (torch.float16, torch.bfloat16) or torch.is_grad_enabled():
+        return F.linear(x_RD, weight_VD)
+    if x_RD.is_cuda:  # which adds up in float32 anyway
+        return torch.mm(x_RD, weight_VD.t(), out_dtype=torch.float32)
+    return F.linear(x_RD.float(), weight_VD.float())
 
 
 def suppress(logits: Tensor, tokens: Sequence[int]) -> Tensor:

@@ -6,7 +6,7 @@ Results should not depend on the company a sentence is in, so the system says wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import torch
@@ -41,12 +41,14 @@ def batches(
     *,
     slot: bool,
     sharing: Sharing,
+    most: Callable[[int, Any], int | None] = lambda width, settings: None,
 ) -> Iterator[list[int]]:
     """Indices of the requests to compute together, the longest sources first.
 
     `max_batch_size` counts sentences ("examples") or source positions times the target drafts each sentence is decoded
     with ("tokens"); a single sentence may exceed the latter. `slot`: the system reserves a position in each source;
-    `sharing`: which of them may share a batch.
+    `sharing`: which of them may share a batch; `most`: how many of a width, the longest of the batch, under these
+    settings.
     """
     if max_batch_size < 1:
         raise UserError(f"max_batch_size is {max_batch_size}; use 1 or more.")
@@ -55,7 +57,7 @@ def batches(
     widths = [padded_width(len(request.source), slot=slot) for request in requests]
     longest_first = sorted(range(len(requests)), key=lambda index: -widths[index])
     batch: list[int] = []
-    cost = 0
+    cost, limit = 0, None
 
     def own_cost(index: int) -> int:
         if batch_type == "examples":
@@ -65,9 +67,11 @@ def batches(
 
     for index in longest_first:
         joins = not batch or company(widths[index], sharing) == company(widths[batch[0]], sharing)
-        if batch and not (joins and cost + own_cost(index) <= max_batch_size):
+        if batch and not (joins and len(batch) != limit and cost + own_cost(index) <= max_batch_size):
             yield batch
             batch, cost = [], 0
+        if not batch:
+            limit = most(widths[index], settings)
         cost += own_cost(index)
         batch.append(index)
     if batch:

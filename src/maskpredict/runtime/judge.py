@@ -8,7 +8,7 @@ written. Gu et al. (2018) choose between fertilities in this way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,12 +42,12 @@ class Judge:
         self.system, self.settings, self.judged = own.system, settings, judged.system
         self.eos = own.tokenizers.target.special.eos
 
-    def translate(self, requests: Sequence[Request], settings: Any) -> list[list[Hypothesis]]:
-        """As the judged model's own `translate`, but those first that both models together find likeliest."""
+    def start(self, requests: Sequence[Request], settings: Any) -> Callable[[], list[list[Hypothesis]]]:
+        """As the judged model's own `start`, but those first that both models together find likeliest."""
         if settings.choices == 1:
             raise UserError("a judge needs something to choose from; use two or more length candidates, or beams.")
-        found = self.judged.translate(requests, replace(settings, num_hypotheses=settings.choices))
-        return [own[: settings.num_hypotheses] for own in self._in_order(requests, found)]
+        found = self.judged.start(requests, replace(settings, num_hypotheses=settings.choices))
+        return lambda: [own[: settings.num_hypotheses] for own in self._in_order(requests, found())]
 
     def _in_order(self, requests: Sequence[Request], found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
         owners = [request for request, own in zip(requests, found, strict=True) for _ in own]

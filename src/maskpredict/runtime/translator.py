@@ -10,7 +10,7 @@ the input or the number of threads. On a GPU in half precision, that is so but f
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -157,11 +157,13 @@ class Translator:
         while block := list(islice(remaining, window or self._window)):
             per_line = codec.requests(block, first)
             requests = [request for own in per_line for request in own]
-            found = iter(self._run(requests, resolved, max_batch_size, batch_type))
+            found: dict[int, Translation] = {}
+            for batch, results in self._results(requests, resolved, max_batch_size, batch_type):
+                for index, best in zip(batch, results, strict=True):
+                    found[index] = codec.translation(best, collapse_repeats=collapse_repeats, n_best=n_best)
+            in_order = (found[index] for index in range(len(requests)))
             for own in per_line:
-                yield joined(
-                    [codec.translation(next(found), collapse_repeats=collapse_repeats, n_best=n_best) for _ in own]
-                )
+                yield joined(list(islice(in_order, len(own))))
             first += len(block)
 
     def score(self, sources: Sequence[str], targets: Sequence[str], **options: Any) -> list[Translation]:
@@ -210,18 +212,27 @@ class Translator:
             self._resolved[key] = resolved
         return resolved
 
-    def _run(
+    def _results(
         self, requests: list[Request], settings: Any, max_batch_size: int | None, batch_type: BatchType
-    ) -> list[list[Hypothesis]]:
-        found: dict[int, list[Hypothesis]] = {}
+    ) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
+        """Batches of the requests' indices, each with what was found for them.
+
+        A GPU computes the next batch while the caller is busy with one.
+        """
+        system = self.judge or self.system
+
+        def started(batch: list[int]) -> Callable[[], list[list[Hypothesis]]]:
+            own = [requests[index] for index in batch]
+            return in_halves_if_needed(lambda some: system.start(some, settings), own, self.system.make_room)
+
+        before: tuple[list[int], Callable[[], list[list[Hypothesis]]]] | None = None
         for batch in self._batches(requests, settings, max_batch_size, batch_type):
-            results = in_halves_if_needed(
-                lambda some: (self.judge or self.system).translate(some, settings),
-                [requests[index] for index in batch],
-                self.system.make_room,
-            )
-            found.update(zip(batch, results, strict=True))
-        return [found[index] for index in range(len(requests))]
+            begun = batch, started(batch)
+            if before is not None:
+                yield before[0], before[1]()
+            before = begun
+        if before is not None:
+            yield before[0], before[1]()
 
     def _batches(
         self, requests: list[Request], settings: Any, max_batch_size: int | None, batch_type: BatchType
@@ -229,7 +240,15 @@ class Translator:
         default = self._batch_tokens if batch_type == "tokens" else self._batch_tokens // 64
         size = default if max_batch_size is None else max_batch_size
         system = self.system
-        return batches(requests, settings, size, batch_type, slot=system.reserves_slot, sharing=system.sharing)
+        return batches(
+            requests,
+            settings,
+            size,
+            batch_type,
+            slot=system.reserves_slot,
+            sharing=system.sharing,
+            most=system.most_together,
+        )
 
     @property
     def _window(self) -> int:

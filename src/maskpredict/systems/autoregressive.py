@@ -165,7 +165,7 @@ class Autoregressive(System):
         at_once = rows_at_once(hidden_ND)
         found = []
         for hidden_RD, ids_R in zip(hidden_ND.split(at_once), ids_N.split(at_once), strict=True):
-            logits_RV = suppress(self.transformer.output(hidden_RD), suppressed)
+            logits_RV = suppress(self.transformer.logits(hidden_RD), suppressed)
             norm_R = best_tokens(logits_RV, 1).norm_R
             found.append(logits_RV.gather(1, ids_R[:, None])[:, 0].float() - norm_R)
         return torch.cat(found)
@@ -200,7 +200,7 @@ class _Incremental:
         seen_BKTK = self.slots_BKT[:, :, : round_up(time + 1), None] == self.own_K
         ids_BK = last_R.view(-1, self.beams)
         hidden = self.transformer.decode_step(ids_BK, time, self.past, seen_BKTK.flatten(2), self.memory, self.source)
-        return self.transformer.output(hidden.flatten(0, 1)).index_fill_(1, self.suppressed, -math.inf)
+        return self.transformer.logits(hidden.flatten(0, 1)).index_fill_(1, self.suppressed, -math.inf)
 
     def _follow(self, origin_BK: Tensor) -> None:
         """Let each beam continue another one of its sentence; sentences that are not continued leave."""

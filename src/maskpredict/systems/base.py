@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -75,6 +75,18 @@ class System(nn.Module, ABC):
     @abstractmethod
     def translate(self, requests: Sequence[Request], settings: Any) -> list[list[Hypothesis]]:
         """Translations of each request, best first. Requests are of the kind that may share a batch: see `sharing`."""
+
+    def start(self, requests: Sequence[Request], settings: Any) -> Callable[[], list[list[Hypothesis]]]:
+        """Begin to `translate`, and give a function that waits for the end.
+
+        A system that leaves the work to a GPU returns early, so that the host can do something else meanwhile.
+        """
+        found = self.translate(requests, settings)
+        return lambda: found
+
+    def most_together(self, width: int, settings: Any) -> int | None:
+        """How many sentences of this padded width are best translated together; None for as many as there are."""
+        return None
 
     @abstractmethod
     def score(self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: Any) -> list[Hypothesis]:

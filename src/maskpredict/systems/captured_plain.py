@@ -81,7 +81,7 @@ class PlainComputation:
     def _likeliest(self, hidden_RWD: Tensor, masked_RW: Tensor, most: int) -> tuple[Tensor, Tensor]:
         """Tokens and log-probabilities [R, W] at the masked positions, of which a draft has so many at most."""
         places_N = masked_first(masked_RW)[:, :most].flatten()
-        logits_NV = self.system.transformer.output(hidden_RWD.flatten(0, 1)[places_N])
+        logits_NV = self.system.transformer.logits(hidden_RWD.flatten(0, 1)[places_N])
         best = best_tokens(logits_NV.index_fill_(1, self.suppressed, float("-inf")), 1)
 
         def at_places(found_N: Tensor) -> Tensor:

@@ -9,14 +9,18 @@ from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.model.batch import round_up
 
-MOST_POSITIONS = 32_768
-"""Target positions beyond which a batch is large enough to keep a GPU busy without a recording."""
+BEST_POSITIONS = 24_576
+"""Target positions that keep a GPU busy: larger batches are no faster."""
+MOST_POSITIONS = 65_536
+"""Target positions beyond which nothing is recorded: a batch of the best size may turn out to need wider targets."""
 AT_FIRST_SIGHT = 8_192
 """Target positions up to which a recording is made at once. A larger one takes longer to make, and is made when its
 shape comes a second time."""
 ROOMS = {0: 4, 32: 8, 256: 12}
 """Positions by which targets may exceed the longest source at first, from so many drafts on. The more there are, the
 further the longest of them goes; but every position is computed, needed or not."""
+EVERY_POWER = 32
+"""Sentences up to which a recording's number of them is a power of two."""
 STEP_OF_MORE = 16
 """Widths of targets that need more are multiples of this, so that few shapes do for all of them."""
 
@@ -41,15 +45,11 @@ class Shape:
 
         A recording makes all passes, even if a threshold leaves nothing for the last of them to do.
         """
-        plain = settings.strategy == "mask_predict" and not (settings.trace or settings.stop_when_stable)
-        if not plain or settings.iterations == "N":
+        if not _suit(settings) or any(request.pins or request.template or request.length for request in requests):
             return None
-        if settings.prune_candidates is not None and settings.length_threshold is not None:
-            return None  # which candidates are pruned would depend on which are tried
-        if any(request.pins or request.template or request.length for request in requests):
-            return None
+        assert settings.iterations != "N"
         longest = max(len(request.source) for request in requests)
-        sentences = 1 << (len(requests) - 1).bit_length()
+        sentences = _rounded_up(len(requests))
         shape = cls(
             sentences,
             round_up(1 + longest),
@@ -76,6 +76,30 @@ class Shape:
     def positions(self) -> int:
         """Target positions of all drafts."""
         return self.rows * self.target_width
+
+
+def most_sentences(source_width: int, settings: MaskPredictSettings) -> int | None:
+    """Sentences of this width, LENGTH included, that make a recording of the best size; None if there is none."""
+    if not _suit(settings):
+        return None
+    target_width = round_up(source_width + max(ROOMS.values()))
+    most = max(1, BEST_POSITIONS // (settings.length_candidates * target_width))
+    power = 1 << (most.bit_length() - 1)
+    return power if power < EVERY_POWER else most // (power // 4) * (power // 4)
+
+
+def _suit(settings: MaskPredictSettings) -> bool:
+    """Whether all passes can be made without a look in between."""
+    if settings.prune_candidates is not None and settings.length_threshold is not None:
+        return False  # which candidates are pruned would depend on which are tried
+    looks = settings.trace or settings.stop_when_stable or settings.iterations == "N"
+    return settings.strategy == "mask_predict" and not looks
+
+
+def _rounded_up(sentences: int) -> int:
+    """So that few shapes do for all batches: to a power of two, or where that would be much, to an eighth of one."""
+    power = 1 << (sentences - 1).bit_length()
+    return power if power <= EVERY_POWER else round_up(sentences, power // 8)
 
 
 def _room(drafts: int) -> int:

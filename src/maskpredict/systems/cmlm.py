@@ -6,7 +6,7 @@ from the LENGTH position of the encoder. Translating (section 3): mask-predict o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import ClassVar
@@ -30,6 +30,7 @@ from maskpredict.model.length import LengthHead
 from maskpredict.model.onnxruntime_transformer import OnnxruntimeTransformer
 from maskpredict.systems.base import Loss, Sharing, System, Vocabulary
 from maskpredict.systems.captured_cmlm import Recordings
+from maskpredict.systems.captured_shape import most_sentences
 from maskpredict.systems.masking import masked_places, sample_masks
 
 
@@ -97,17 +98,39 @@ class CMLM(System):
         length_log_probs_BL = np.stack([own.length_log_probs_L for own in found])
         return EncodedApart(transformer, found, torch.from_numpy(length_log_probs_BL))
 
-    @torch.inference_mode()
     def translate(self, requests: Sequence[Request], settings: MaskPredictSettings) -> list[list[Hypothesis]]:
         """Mask-predict."""
-        with self.transformer.at_work():
-            return self._translate(requests, settings)
+        return self.start(requests, settings)()
 
-    def _translate(self, requests: Sequence[Request], settings: MaskPredictSettings) -> list[list[Hypothesis]]:
-        if self.recording and self.device.type == "cuda":
-            recorded = self.recordings.translate(requests, settings)
-            if recorded is not None:
-                return [ranked(own, settings) for own in recorded]
+    def start(self, requests: Sequence[Request], settings: MaskPredictSettings) -> Callable[[], list[list[Hypothesis]]]:
+        """As in `System`: a recording is left to the GPU."""
+        recorded = self.recordings.start(requests, settings) if self._records else None
+        if recorded is None:
+            found = self._step_by_step(requests, settings)
+            return lambda: found
+
+        def finish() -> list[list[Hypothesis]]:
+            candidates = recorded()
+            if candidates is None:
+                return self._step_by_step(requests, settings)
+            return [ranked(own, settings) for own in candidates]
+
+        return finish
+
+    def most_together(self, width: int, settings: MaskPredictSettings) -> int | None:
+        """As in `System`: as many as are recorded."""
+        return most_sentences(width, settings) if self._records else None
+
+    @property
+    def _records(self) -> bool:
+        return self.recording and self.device.type == "cuda"
+
+    @torch.inference_mode()
+    def _step_by_step(self, requests: Sequence[Request], settings: MaskPredictSettings) -> list[list[Hypothesis]]:
+        with self.transformer.at_work():
+            return [ranked(own, settings) for own in self._candidates(requests, settings)]
+
+    def _candidates(self, requests: Sequence[Request], settings: MaskPredictSettings) -> list[list[Finished]]:
         finisher = self._finisher(requests, settings)
         longest = self.config.max_positions - 1
         log_probs_BL = finisher.encoded.length_log_probs_BL
@@ -125,7 +148,7 @@ class CMLM(System):
             log_prob = float(at_hand_BL[sentence, min(len(done.ids), at_hand_BL.shape[1] - 1)])
             set_aside = done.set_aside or unlikely
             candidates[sentence].append(replace(done, set_aside=set_aside, length_log_prob=log_prob))
-        return [ranked(own, settings) for own in candidates]
+        return candidates
 
     @torch.inference_mode()
     def score(

@@ -119,7 +119,7 @@ class CTC(System):
     def _logits(self, hidden_ND: Tensor, settings: OnePassSettings) -> Tensor:
         """Logits [N, V], with suppressed tokens made impossible, except for the blank."""
         impossible = [token for token in settings.suppress_tokens if token != self.blank]
-        logits_NV = self.transformer.output(pad_rows(hidden_ND))[: len(hidden_ND)]
+        logits_NV = self.transformer.logits(pad_rows(hidden_ND))[: len(hidden_ND)]
         return logits_NV.index_fill_(1, torch.tensor(impossible, dtype=torch.long, device=self.device), float("-inf"))
 
 
