@@ -120,6 +120,16 @@ def test_a_variant_can_start_from_the_model_that_is_shipped_with_fewer_layers(sm
         torch.testing.assert_close(weight, of_final)
 
 
+def test_a_variant_can_start_from_another_one(small: Run, work: Path) -> None:
+    first = "one: {like: student, data: distilled, changes: {model: {hidden: 64}, start_from: null, steps: 2}}"
+    changes = "{model: {hidden: 64}, start_from: one, steps: 1, optimizer: {rate: 1.0e-12}}"
+    second = f"two: {{like: student, data: raw, changes: {changes}}}"
+    assert small("--work", "work", f"variants={{{first}, {second}}}").exit_code == 0
+    one, two = (ModelFolder.read(work / name / "model") for name in ("one", "two"))
+    for name, weight in two.weights.items():
+        torch.testing.assert_close(weight, one.weights[name])
+
+
 def test_changes_of_a_variant_are_merged_key_by_key() -> None:
     recipe = load_recipe(TOY, ["variants={v: {like: student, data: raw, changes: {batch: {tokens: 512}, seed: 5}}}"])
     assert recipe.variants["v"] == Variant("student", "raw", {"batch": {"tokens": 512}, "seed": 5})
@@ -143,6 +153,14 @@ def test_changes_of_a_variant_are_merged_key_by_key() -> None:
         (
             "variants={v: {like: student, data: raw, changes: {start_from: final}}}",
             "section v of the recipe: it starts from final, a section that is not there.",
+        ),
+        (
+            "variants={v: {like: student, data: raw, changes: {start_from: w}}, w: {like: student, data: raw}}",
+            "section v of the recipe: it starts from w, which has to come before it.",
+        ),
+        (
+            "variants={v: {like: student, data: enlarged}}",
+            "section v of the recipe: its data is that of enlarge, which is not there.",
         ),
         ("analyze={only: [speed]}", "there is no analysis 'speed'"),
         ("analyze={split: test.news}", "there is no test set 'test.news' to analyze; choose one of test."),

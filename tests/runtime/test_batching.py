@@ -53,6 +53,21 @@ def test_sentences_may_be_counted_instead() -> None:
     assert together("any", 3, "examples") == [[60, 40, 33], [30, 31, 14], [5, 6]]
 
 
+def test_a_system_may_know_how_many_of_a_width_are_best() -> None:
+    requests = [Request(tuple(range(length))) for length in LENGTHS]
+    best = {48: 3, 32: 5}
+    found = batches(
+        requests,
+        MaskPredictSettings(4, 1),
+        10_000,
+        "tokens",
+        slot=True,
+        sharing="alike",
+        most=lambda width, settings: best.get(width),
+    )
+    assert [[LENGTHS[index] for index in batch] for batch in found] == [[60], [40, 33, 30], [31], [14], [5, 6]]
+
+
 def test_a_source_that_is_too_large_is_alone() -> None:
     assert together("any", 1) == [[length] for length in (60, 40, 33, 30, 31, 14, 5, 6)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from maskpredict import Translator, UserError
+from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.model.folder import ModelFolder
 
 
@@ -290,6 +291,30 @@ def test_half_precision_translates_alike(cmlm: Translator, cmlm_folder: Path) ->
     (full,) = cmlm.translate(["luri tisa."])
     assert half.text == full.text
     assert half.score == pytest.approx(full.score, abs=0.05)
+
+
+def test_the_next_batch_has_begun_before_the_one_before_it_is_waited_for(
+    cmlm_folder: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = Translator(cmlm_folder, device="cpu")
+    expected = translator.translate(sentences[:6], iterations=2, max_batch_size=2, batch_type="examples")
+    start, events = translator.system.start, list[str]()
+
+    def watched(requests: Sequence[Request], settings: Any) -> Callable[[], list[list[Hypothesis]]]:
+        events.append("begin")
+        finish = start(requests, settings)
+
+        def finished() -> list[list[Hypothesis]]:
+            events.append("end")
+            return finish()
+
+        return finished
+
+    monkeypatch.setattr(translator.system, "start", watched)
+    assert translator.translate(sentences[:6], iterations=2, max_batch_size=2, batch_type="examples") == expected
+    batches = events.count("begin")
+    assert batches > 2
+    assert events == ["begin", *["begin", "end"] * (batches - 1), "end"]
 
 
 def test_a_run_folder_stands_for_its_model(cmlm_folder: Path, cmlm: Translator, tmp_path: Path) -> None:

@@ -110,8 +110,8 @@ class Variant:
 
     like: Literal["teacher", "student"]
     """Whose training it repeats."""
-    data: Literal["raw", "distilled"]
-    """The prepared text, or that with the teacher's translations as targets."""
+    data: Literal["raw", "distilled", "enlarged"]
+    """The prepared text, that with the teacher's translations as targets, or more of them, as for `final`."""
     changes: dict[str, Any] = field(default_factory=dict)
     """What differs: the keys of `maskpredict train` but data and run."""
 
@@ -194,10 +194,14 @@ class Recipe:
 
     def __post_init__(self) -> None:
         # A mistake in the last stage should not wait for the first ones to end.
-        for name in self.trained:
+        for number, name in enumerate(self.trained):
             start = self.training(name, Path("data"), Path("run")).start_from
             if start == "final" and self.final is None:
                 raise UserError(f"section {name} of the recipe: it starts from final, a section that is not there.")
+            if start in self.trained[number:]:
+                raise UserError(f"section {name} of the recipe: it starts from {start}, which has to come before it.")
+            if self.text_of(name) == "enlarged" and self.enlarge is None:
+                raise UserError(f"section {name} of the recipe: its data is that of enlarge, which is not there.")
         self.distillation(Path("data"), Path("teacher"), Path("out"), None)
         if self.enlarge and self.final is None:
             raise UserError("section enlarge of the recipe: its text is for section final, which is not there.")

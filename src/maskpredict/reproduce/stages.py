@@ -75,12 +75,12 @@ def _training(recipe: Recipe, name: str) -> Stage:
     needs: tuple[str, ...] = (maker,)
     start = recipe.training(name, _HERE, _HERE).start_from
     # Text that is not raw rests on the teacher anyway.
-    if start in ("student", "final") or (start == "teacher" and data == "raw"):
+    if start in recipe.trained and (start != "teacher" or data == "raw"):
         needs += (start,)
 
     def go_on(job: Job) -> bool:
         config = job.recipe.training(name, job.work / folder, job.work / name)
-        if config.start_from in ("teacher", "student", "final"):
+        if config.start_from in job.recipe.trained:
             config = replace(config, start_from=str(job.work / config.start_from / "model"))
         return train(config, stop_after=job.deadline.left, quiet=job.quiet).finished
 
@@ -94,8 +94,8 @@ def _training_values(recipe: Recipe, name: str) -> dict[str, Any]:
     values = _without(to_dict(recipe.training(name, _HERE, _HERE)), "data", "run")
     # What was trained before there were weights to choose is not out of date.
     values = values if values["corpus_weights"] else _without(values, "corpus_weights")
-    # The student, which its fingerprint rests on, does not know of the text that only the final training reads.
-    return {**values, **_enlarge_values(recipe)} if name == "final" and recipe.enlarge else values
+    # What such a training starts from, and its fingerprint rests on, need not know of that text.
+    return {**values, **_enlarge_values(recipe)} if recipe.text_of(name) == "enlarged" else values
 
 
 def _distill_values(recipe: Recipe) -> dict[str, Any]:
