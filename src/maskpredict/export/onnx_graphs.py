@@ -141,7 +141,8 @@ def _save(graph: ModelProto, path: Path, precision: str) -> None:
 
     _turn_weights(graph)
     with _quiet():
-        quantize_dynamic(graph, path, weight_type=QuantType.QInt8, per_channel=True)
+        # In seven bits: whoever opens the file may have a CPU on which sums of eight would overflow, as in `int8.py`.
+        quantize_dynamic(graph, path, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True)
 
 
 def _turn_weights(graph: ModelProto) -> None:
