@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -221,18 +221,14 @@ class Translator:
         """
         system = self.judge or self.system
 
-        def started(batch: list[int]) -> Callable[[], list[list[Hypothesis]]]:
+        def start(batch: list[int]) -> Callable[[], list[list[Hypothesis]]]:
             own = [requests[index] for index in batch]
             return in_halves_if_needed(lambda some: system.start(some, settings), own, self.system.make_room)
 
-        before: tuple[list[int], Callable[[], list[list[Hypothesis]]]] | None = None
-        for batch in self._batches(requests, settings, max_batch_size, batch_type):
-            begun = batch, started(batch)
-            if before is not None:
-                yield before[0], before[1]()
-            before = begun
-        if before is not None:
-            yield before[0], before[1]()
+        begun = ((batch, start(batch)) for batch in self._batches(requests, settings, max_batch_size, batch_type))
+        # A pair is there when its second has begun; the last batch has none to wait for.
+        for (batch, finish), _ in pairwise(chain(begun, [([], list)])):
+            yield batch, finish()
 
     def _batches(
         self, requests: list[Request], settings: Any, max_batch_size: int | None, batch_type: BatchType
