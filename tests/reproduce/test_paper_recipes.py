@@ -165,4 +165,5 @@ def test_a_plan_of_a_shipped_recipe_has_every_model_and_its_text() -> None:
         ("ar_distilled", "distilled"),
         ("rival", "raw"),
         ("shallow", "distilled"),
+        ("shallow_final", "enlarged"),
     ]

@@ -103,7 +103,7 @@ def _tiny(recipe: Recipe) -> Recipe:
         final=recipe.final and _tiny_training(recipe, "final"),
         enlarge=None,  # no model that translates back has the vocabulary of the invented text
         variants={
-            name: Variant(variant.like, variant.data, _tiny_training(recipe, name))
+            name: Variant(variant.like, "raw" if variant.data == "raw" else "distilled", _tiny_training(recipe, name))
             for name, variant in recipe.variants.items()
         },
         distill={**recipe.distill, **here, "compute_type": "float32", "shard_pairs": TRAIN_PAIRS // 2},
