@@ -156,8 +156,8 @@ def test_what_no_recording_is_wide_enough_for_is_left_to_the_plain_path(requests
     assert shape.widened(100, 512) == replace(shape, target_width=112)
     assert shape.widened(500, 510) == replace(shape, target_width=504)
     assert shape.widened(505, 510) is None
-    assert replace(shape, sentences=64).widened(112, 512) is None
-    assert replace(shape, sentences=32).widened(100, 512) is not None
+    assert replace(shape, sentences=128).widened(112, 512) is None
+    assert replace(shape, sentences=64).widened(100, 512) is not None
 
 
 @pytest.mark.parametrize(

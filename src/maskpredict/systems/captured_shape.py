@@ -11,7 +11,7 @@ from maskpredict.model.batch import round_up
 
 BEST_POSITIONS = 12_288
 """Target positions that keep a GPU busy: with more in a batch it is slower, with fewer the host is."""
-MOST_POSITIONS = 32_768
+MOST_POSITIONS = 65_536
 """Target positions beyond which nothing is recorded: a batch of the best size may turn out to need wider targets."""
 AT_FIRST_SIGHT = 8_192
 """Target positions up to which a recording is made at once. A larger one takes longer to make, and is made when its
