@@ -26,7 +26,7 @@ import onnxruntime
 
 from maskpredict.bench.machine import describe_machine
 from maskpredict.corpus.reading import read_lines
-from maskpredict.model.onnxruntime_transformer import OnnxruntimeTransformer
+from maskpredict.engines.onnxruntime.sessions import OnnxruntimeTransformer
 from maskpredict.runtime.translator import Translator
 
 SENTENCES, ROUNDS = 96, 9

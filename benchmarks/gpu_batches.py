@@ -21,8 +21,8 @@ import torch
 
 from maskpredict import Translator
 from maskpredict.decoding.hypothesis import Hypothesis, Request
-from maskpredict.systems import captured_shape
-from maskpredict.systems.captured_cmlm import Recordings
+from maskpredict.engines.cuda import capture_shape as captured_shape
+from maskpredict.engines.cuda.captures import Recordings
 from maskpredict.systems.cmlm import CMLM
 
 SENTENCES = 2_000

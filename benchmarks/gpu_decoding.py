@@ -23,11 +23,11 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from maskpredict.corpus.dataset import Dataset
+from maskpredict.engines.cuda.captured_search import SearchRecordings
+from maskpredict.engines.cuda.captures import Recordings
 from maskpredict.runtime.translation import Translation
 from maskpredict.runtime.translator import Translator
 from maskpredict.systems.autoregressive import Autoregressive
-from maskpredict.systems.captured_cmlm import Recordings
-from maskpredict.systems.captured_search import SearchRecordings
 from maskpredict.systems.cmlm import CMLM
 
 SENTENCES = 100

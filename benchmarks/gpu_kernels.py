@@ -26,12 +26,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from maskpredict.model import fused_ops, launch_ahead
-from maskpredict.model.fused_ops import Activation
-from maskpredict.model.gpu_cross_attention import cross_attend
-from maskpredict.model.gpu_linear import FOR_MANY, Blocks, blocks_of, linear
-from maskpredict.model.gpu_vocabulary import BY_ROWS, Tile, block_bests, tile_of
-from maskpredict.model.row_attention import attend
+from maskpredict.kernels import pdl as launch_ahead
+from maskpredict.kernels import reference as fused_ops
+from maskpredict.kernels.cross_attention import cross_attend
+from maskpredict.kernels.linear import FOR_MANY, Blocks, blocks_of, linear
+from maskpredict.kernels.reference import Activation
+from maskpredict.kernels.row_attention import attend
+from maskpredict.kernels.vocabulary import BY_ROWS, Tile, block_bests, tile_of
 
 ROWS = (16, 32, 40, 160, 200)
 """A sentence or two at T=4 with one length candidate, or one with five of them."""

@@ -22,7 +22,7 @@ import torch
 
 from maskpredict.corpus.batches import PackedBatches, PaddedBatches
 from maskpredict.corpus.dataset import Dataset, ParallelIds
-from maskpredict.model import short_attention
+from maskpredict.kernels import short_attention
 from maskpredict.model.config import ModelConfig, preset
 from maskpredict.systems import Autoregressive, System, find_system, vocabulary_of
 from maskpredict.training.config import OptimizerConfig

@@ -16,7 +16,7 @@ from maskpredict import Translator, UserError
 from maskpredict.cli import app
 from maskpredict.convert.importing import import_model
 from maskpredict.decoding.hypothesis import Request
-from maskpredict.decoding.passes import Encoded
+from maskpredict.engines.torch.passes import Encoded
 from maskpredict.model.batch import pad
 from maskpredict.systems import CMLM
 from maskpredict.tokenizer import SpecialIds

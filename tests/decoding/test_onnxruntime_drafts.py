@@ -13,10 +13,10 @@ from maskpredict.decoding.candidates import Finished
 from maskpredict.decoding.finish import Finisher
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import MaskPredictSettings
+from maskpredict.engines.onnxruntime.sessions import OnnxruntimeTransformer, is_available
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder import own_weights, take_weights
-from maskpredict.model.onnxruntime_transformer import OnnxruntimeTransformer, is_available
-from maskpredict.model.unfilled import unfilled
+from maskpredict.model.meta_init import unfilled
 from maskpredict.systems import CMLM, Vocabulary
 from maskpredict.tokenizer import SpecialIds
 

@@ -20,20 +20,21 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
-from maskpredict.decoding import gpu_fixed_drafts
-from maskpredict.decoding.gpu_beam_step import GpuSearch
-from maskpredict.decoding.gpu_scan import best
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import MaskPredictSettings
-from maskpredict.model import fused_ops_gpu, launch_ahead
+from maskpredict.engines.cuda.capture import Recording, inputs_of
+from maskpredict.engines.cuda.capture_shape import Shape
+from maskpredict.engines.cuda.fused_computation import FusedComputation
+from maskpredict.engines.cuda.fused_transformer import FusedTransformer
+from maskpredict.kernels import draft_step as gpu_fixed_drafts
+from maskpredict.kernels import fused as fused_ops_gpu
+from maskpredict.kernels import pdl as launch_ahead
+from maskpredict.engines.cuda.fused_search import FusedSearch
+from maskpredict.kernels.short_attention import short_attention
+from maskpredict.kernels.vocabulary_scan import best
 from maskpredict.model.config import ModelConfig
-from maskpredict.model.fused_transformer import FusedTransformer
-from maskpredict.model.short_attention import short_attention
 from maskpredict.systems import Vocabulary, find_system
 from maskpredict.systems.autoregressive import BeamSettings
-from maskpredict.systems.captured_fused import FusedComputation
-from maskpredict.systems.captured_recording import Recording, inputs_of
-from maskpredict.systems.captured_shape import Shape
 from maskpredict.tokenizer import SpecialIds
 
 HOPPER = GPUTarget("cuda", 90, 32)
@@ -93,7 +94,7 @@ def beam_search() -> None:
             return torch.zeros(len(last_R), VOCABULARY, dtype=torch.float16)
 
         limits_B = torch.full((8,), 64)
-        search = GpuSearch(advance, 8, 64, beams=beams, limits_B=limits_B, bos=1, eos=2, length_penalty=1.0)
+        search = FusedSearch(advance, 8, 64, beams=beams, limits_B=limits_B, bos=1, eos=2, length_penalty=1.0)
         search.step(0)
         search.step(1)
 

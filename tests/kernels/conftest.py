@@ -12,8 +12,8 @@ import os
 import pytest
 import torch
 
-from maskpredict.decoding.fixed_drafts import DraftOps
-from maskpredict.model.fused_ops import Ops
+from maskpredict.engines.cuda.draft_step_reference import DraftOps
+from maskpredict.kernels.reference import Ops
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +32,7 @@ def kernel_device(triton: None) -> torch.device:
 @pytest.fixture(scope="session")
 def gpu_ops(kernel_device: torch.device) -> Ops:
     """The kernels of `FusedTransformer`."""
-    from maskpredict.model import fused_ops_gpu
+    from maskpredict.kernels import fused as fused_ops_gpu
 
     return fused_ops_gpu
 
@@ -40,6 +40,6 @@ def gpu_ops(kernel_device: torch.device) -> Ops:
 @pytest.fixture(scope="session")
 def gpu_draft_ops(kernel_device: torch.device) -> DraftOps:
     """The kernels between two passes."""
-    from maskpredict.decoding import gpu_fixed_drafts
+    from maskpredict.kernels import draft_step as gpu_fixed_drafts
 
     return gpu_fixed_drafts

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from maskpredict.decoding.beam_search import Search, beam_search
-from maskpredict.decoding.beam_step_check import finds_the_same
+from maskpredict.engines.torch.beam_search import Search, beam_search
+from maskpredict.engines.cuda.beam_step_check import finds_the_same
 
 BOS, EOS = 1, 2
 
@@ -37,12 +37,12 @@ class Remembering:
 def test_the_same_hypotheses_are_found(
     kernel_device: torch.device, beams: int, vocabulary: int, impossible: int, penalty: float
 ) -> None:
-    from maskpredict.decoding.gpu_beam_step import GpuSearch
+    from maskpredict.engines.cuda.fused_search import FusedSearch
 
     limits = torch.tensor([7, 3, 1], device=kernel_device)
     options: dict[str, Any] = {"beams": beams, "limits_B": limits, "bos": BOS, "eos": EOS, "length_penalty": penalty}
     made = []
-    for kind in (Search, GpuSearch):
+    for kind in (Search, FusedSearch):
         search = kind(Remembering(3 * beams, vocabulary, impossible, kernel_device), 3, 7, **options)
         made.append(beam_search(search))
     wanted, got = made
@@ -54,17 +54,17 @@ def test_the_same_hypotheses_are_found(
 
 @pytest.mark.parametrize("beams", [1, 3])
 def test_the_kernels_prove_themselves(kernel_device: torch.device, beams: int) -> None:
-    from maskpredict.decoding.gpu_beam_step import GpuSearch
+    from maskpredict.engines.cuda.fused_search import FusedSearch
 
-    assert finds_the_same(GpuSearch, beams, kernel_device)
+    assert finds_the_same(FusedSearch, beams, kernel_device)
 
 
 def test_a_sentence_in_progress_is_the_same_after_every_step(kernel_device: torch.device) -> None:
-    from maskpredict.decoding.gpu_beam_step import GpuSearch
+    from maskpredict.engines.cuda.fused_search import FusedSearch
 
     limits = torch.tensor([10, 2], device=kernel_device)
     options: dict[str, Any] = {"beams": 3, "limits_B": limits, "bos": BOS, "eos": EOS}
-    searches = [kind(Remembering(6, 70, 3, kernel_device), 2, 10, **options) for kind in (Search, GpuSearch)]
+    searches = [kind(Remembering(6, 70, 3, kernel_device), 2, 10, **options) for kind in (Search, FusedSearch)]
     for time in range(10):
         for search in searches:
             search.step(time)

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from maskpredict.decoding.best_tokens import best_tokens
-from maskpredict.model import fused_ops
-from maskpredict.model.fused_ops import Activation, Ops
+from maskpredict.kernels import reference as fused_ops
+from maskpredict.kernels.reference import Activation, Ops
+from maskpredict.model.best_tokens import best_tokens
 from maskpredict.model.transformer import unrounded_product
 
 HALF = torch.float16
@@ -143,7 +143,7 @@ def test_a_row_is_the_same_in_any_company(
 @torch.inference_mode()
 @pytest.mark.parametrize("normed", [False, True])
 def test_many_rows(gpu_ops: Ops, kernel_device: torch.device, normed: bool) -> None:
-    from maskpredict.model.gpu_linear import FOR_MANY, blocks_of, linear
+    from maskpredict.kernels.linear import FOR_MANY, blocks_of, linear
 
     assert blocks_of(160, 512, 2048, whole=True) == FOR_MANY
     x, layer = numbers(150, 128, device=kernel_device), linear_layer(128, 100, kernel_device)
@@ -156,7 +156,7 @@ def test_many_rows(gpu_ops: Ops, kernel_device: torch.device, normed: bool) -> N
 @torch.inference_mode()
 @pytest.mark.parametrize("inputs", [512, 1024])
 def test_a_row_is_the_same_however_the_work_is_cut_up(gpu_ops: Ops, kernel_device: torch.device, inputs: int) -> None:
-    from maskpredict.model.gpu_linear import Blocks, linear
+    from maskpredict.kernels.linear import Blocks, linear
 
     x, layer = numbers(40, inputs, device=kernel_device), linear_layer(inputs, 64, kernel_device)
     norm = layer_norm(inputs, kernel_device) if inputs == 512 else None

@@ -10,18 +10,18 @@ import pytest
 import torch
 
 from maskpredict.decoding.candidates import ranked
-from maskpredict.decoding.fixed_drafts import DraftOps
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import MaskPredictSettings
+from maskpredict.engines.cuda.capture import Recording, finished, inputs_of
+from maskpredict.engines.cuda.capture_shape import Shape
+from maskpredict.engines.cuda.fused_computation import FusedComputation
+from maskpredict.engines.cuda.fused_transformer import FusedTransformer
+from maskpredict.engines.cuda.selfcheck import proven
+from maskpredict.engines.cuda.draft_step_reference import DraftOps
+from maskpredict.kernels.reference import Ops
 from maskpredict.model.config import ModelConfig
-from maskpredict.model.fused_ops import Ops
-from maskpredict.model.fused_transformer import FusedTransformer
-from maskpredict.model.fused_view import proven
 from maskpredict.systems import Vocabulary, find_system
 from maskpredict.systems.autoregressive import Autoregressive, BeamSettings
-from maskpredict.systems.captured_fused import FusedComputation
-from maskpredict.systems.captured_recording import Recording, finished, inputs_of
-from maskpredict.systems.captured_shape import Shape
 from maskpredict.systems.cmlm import CMLM
 from maskpredict.tokenizer import SpecialIds
 

@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from maskpredict.decoding.onnxruntime_passes import EncodedApart, OnnxruntimePasses
+from maskpredict.engines.onnxruntime.passes import EncodedApart, OnnxruntimePasses
+from maskpredict.engines.onnxruntime.sessions import OnnxruntimeTransformer, is_available
 from maskpredict.model.folder import own_weights, take_weights
 from maskpredict.model.layout import Padded
 from maskpredict.model.length import LengthHead
-from maskpredict.model.onnxruntime_transformer import OnnxruntimeTransformer, is_available
+from maskpredict.model.meta_init import unfilled
 from maskpredict.model.transformer import Transformer
-from maskpredict.model.unfilled import unfilled
 
 pytestmark = pytest.mark.skipif(not is_available(), reason="it takes onnxruntime")
 

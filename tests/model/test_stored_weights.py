@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from maskpredict.engines.int8.linear import Int8Matrix
 from maskpredict.errors import UserError
 from maskpredict.model.folder import own_weights, take_weights
-from maskpredict.model.int8 import Int8Matrix
+from maskpredict.model.meta_init import unfilled
 from maskpredict.model.stored_weights import StoredWeights, int8_matrix, write_weights
 from maskpredict.model.transformer import Transformer
-from maskpredict.model.unfilled import unfilled
 
 WEIGHTS = {"a.weight": torch.randn(24, 40), "a.bias": torch.randn(24), "norm.weight": torch.ones(24)}
 

@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from maskpredict import Translator
+from maskpredict.engines.onnxruntime.sessions import is_available
 from maskpredict.model.folder import ModelFolder
-from maskpredict.model.onnxruntime_transformer import is_available
 from maskpredict.systems import build_system
 
 

@@ -10,11 +10,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from maskpredict.decoding.hypothesis import Request
+from maskpredict.engines.int8.transformer import Int8Transformer
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, pad
 from maskpredict.model.folder import own_weights, take_weights
-from maskpredict.model.int8_transformer import Int8Transformer
-from maskpredict.model.unfilled import unfilled
+from maskpredict.model.meta_init import unfilled
 from maskpredict.systems import CTC, System
 from maskpredict.systems.one_pass import OnePassSettings
 

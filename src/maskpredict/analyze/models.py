@@ -14,11 +14,12 @@ from typing import Any, cast
 import torch
 
 from maskpredict.corpus.dataset import Languages, sha256
+from maskpredict.decoding.engine import Engine
 from maskpredict.errors import UserError
-from maskpredict.model.folder import CARD_FILE
+from maskpredict.model.folder import CARD_FILE, ModelFolder
+from maskpredict.model.stored_weights import Weights, parameter_count
 from maskpredict.runtime.find_model import find_model
 from maskpredict.runtime.translator import Translator
-from maskpredict.systems.base import System
 
 MODEL = "model"
 """Role of the model that is analysed."""
@@ -99,12 +100,12 @@ class LoadedModels:
 
     def device_name(self) -> str:
         """What the model computes on, in its maker's words."""
-        return device_name(self.translator(MODEL).device)
+        return device_name(self.translator(MODEL).engine)
 
     def dimensions(self, role: str) -> str:
         """Width of the model and of its feed-forward layers; empty where there is no such model."""
         try:
-            config = self.translator(role).system.config
+            config = self.translator(role).engine.config
         except UserError:
             return ""
         return f"{config.width}/{config.hidden}"
@@ -113,14 +114,17 @@ class LoadedModels:
         """About the models that were used so far, also those whose translations were at hand."""
         for role in self._fingerprints:
             _result_or_reason(partial(self.translator, role))
-        opened: dict[str, System] = {}
+        opened: dict[str, str] = {}
         for (role, *_), found in self._opened.items():
             if isinstance(found, Translator):
                 opened.setdefault(role, found.system)
         return tuple(
-            ModelFacts(role, system.name, self.dimensions(role), sum(weight.numel() for weight in system.parameters()))
+            ModelFacts(role, system, self.dimensions(role), parameter_count(self._weights(role)))
             for role, system in opened.items()
         )
+
+    def _weights(self, role: str) -> Weights:
+        return ModelFolder.read(find_model(self._path(role))).weights
 
     def _path(self, role: str) -> str | Path:
         if role not in self.competitors.paths:
@@ -150,12 +154,12 @@ def _naming(role: str) -> Iterator[None]:
         raise UserError(f"{title(role)}: {error}") from error
 
 
-def device_name(device: torch.device) -> str:
+def device_name(engine: Engine) -> str:
     """A device in its maker's words; a CPU with the number of its threads, on which times depend."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    threads = torch.get_num_threads()
-    return f"{device.type} ({platform.machine()}, {threads} thread{'s' if threads > 1 else ''})"
+    if engine.device.startswith("cuda"):
+        return torch.cuda.get_device_name(engine.device)
+    threads = engine.threads
+    return f"{engine.device} ({platform.machine()}, {threads} thread{'s' if threads > 1 else ''})"
 
 
 def title(role: str) -> str:

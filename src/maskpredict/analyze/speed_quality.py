@@ -132,7 +132,7 @@ class _Timing:
         for budgets in BUDGETS.values():
             if all(self.study.has(role, settings, timed=True, batch=budget) for budget in budgets):
                 return budgets
-        device = self.study.models.translator(role).device.type
+        device = self.study.models.translator(role).device.partition(":")[0]
         return BUDGETS.get(device, BUDGETS["cpu"])
 
     def _speedup(self, found: Translated) -> float:

@@ -172,7 +172,7 @@ class Translations:
                     if self.stop():
                         raise Stopped
         task.finish()
-        machine = Machine(device_name(translator.device), torch.__version__)
+        machine = Machine(device_name(translator.engine), torch.__version__)
         head = {"order": asdict(order), "seconds": seconds, "machine": asdict(machine)}
         finished = path.with_name(f"{path.name}.finished")
         finished.write_text(json.dumps(head) + "\n" + partial.read_text(encoding="utf-8"), encoding="utf-8")
@@ -193,15 +193,14 @@ class Translations:
 
 def require_length_head(translator: Translator) -> None:
     """Refuse a model that does not predict lengths."""
-    system = translator.system
-    if "length_candidates" not in (own.name for own in fields(system.settings_type)):
-        raise UserError(f"a model of the system {system.name} does not predict lengths; this needs a CMLM.")
+    if "length_candidates" not in (own.name for own in fields(translator.decoder.settings_type)):
+        raise UserError(f"a model of the system {translator.system} does not predict lengths; this needs a CMLM.")
 
 
 def _fits(translator: Translator, source: str, reference: str) -> bool:
     source_ids, target_ids = translator.tokenizers.source.encode(source), translator.tokenizers.target.encode(reference)
     with_end_mark = len(target_ids) + 1
-    return len(source_ids) <= translator.max_input_length and with_end_mark < translator.system.config.max_positions
+    return len(source_ids) <= translator.max_input_length and with_end_mark < translator.engine.config.max_positions
 
 
 def _windows(translator: Translator, order: Order, lines: Sequence[Line]) -> Iterator[list[str]]:
@@ -222,7 +221,7 @@ def _timed(translator: Translator, order: Order, lines: list[Line], partial: Pat
             )
         )
 
-    on_gpu = translator.device.type == "cuda"
+    on_gpu = translator.device.startswith("cuda")
     if on_gpu:
         for _ in range(GPU_WARM_UPS):
             translate(lines)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from maskpredict.engines.devices import find_device
 from maskpredict.errors import UserError
-from maskpredict.runtime.find_model import find_device
 
 PEERS = ("ctranslate2", "transformers")
 COMPUTE_TYPES = {"cpu": ("float32", "int8"), "cuda": ("float16",)}
@@ -89,7 +89,7 @@ def quick_values(device: str) -> dict[str, Any]:
     return {
         "passes": (Passes(4, 1),),
         "speeds": ("balanced",),
-        "compute_types": COMPUTE_TYPES.get(find_device(device).type, ())[-1:],
+        "compute_types": COMPUTE_TYPES.get(find_device(device).partition(":")[0], ())[-1:],
         "sentences": 6,
         "batch_sizes": (1, 6),
         "calls": 4,

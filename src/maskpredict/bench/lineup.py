@@ -11,13 +11,11 @@ from maskpredict.bench.racers.base import RacedModel, Racer, Track
 from maskpredict.bench.racers.ctranslate2_engine import ctranslate2_racers
 from maskpredict.bench.racers.ours import beam_search_racers, mask_predict_racers, one_pass_racers
 from maskpredict.bench.racers.transformers_engine import transformers_racers
-from maskpredict.decoding.settings import MaskPredictSettings
+from maskpredict.decoding.settings import BeamSettings, MaskPredictSettings, OnePassSettings
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder
 from maskpredict.runtime.find_model import find_model
-from maskpredict.systems import find_system
-from maskpredict.systems.autoregressive import BeamSettings
-from maskpredict.systems.one_pass import OnePassSettings
+from maskpredict.systems import find_decoder
 
 ToCTranslate2 = Callable[[Path, Path], object]
 """Writes a model folder (the first path) as a CTranslate2 folder (the second) in float32."""
@@ -76,7 +74,7 @@ def _read(name: str, role: str, settings: type) -> RacedModel:
     """The model of that name, if it is decoded with such settings."""
     path = find_model(name)
     contents = ModelFolder.read(path)
-    if find_system(contents.system).settings_type is not settings:
+    if find_decoder(contents.system).settings_type is not settings:
         raise UserError(f"the {role} {name} is a {contents.system} model; give {WANTED[settings]}.")
     return RacedModel(path, contents)
 

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-import torch
-
 from maskpredict.bench.comparison import check_baselines, cross_overs, default_baselines, ratios
 from maskpredict.bench.config import COMPUTE_TYPES, BenchConfig
 from maskpredict.bench.course import Course, built_in, choose
@@ -21,10 +19,11 @@ from maskpredict.bench.racers.base import Track
 from maskpredict.bench.result import RaceResult
 from maskpredict.bench.times import racer_results
 from maskpredict.bench.warm_up import Ready, warm_up
+from maskpredict.engines import default_threads
+from maskpredict.engines.devices import find_device
 from maskpredict.errors import UserError
 from maskpredict.evaluate.reference_set import ReferenceSet
 from maskpredict.progress import Progress
-from maskpredict.runtime.find_model import find_device
 
 
 def bench(
@@ -112,10 +111,8 @@ class _Running:
 
 def _track(config: BenchConfig) -> Track:
     device = find_device(config.device)
-    if config.threads is not None:
-        torch.set_num_threads(config.threads)
-    types = config.compute_types or COMPUTE_TYPES.get(device.type, ("float32",))
-    return Track(str(device), torch.get_num_threads(), types)
+    types = config.compute_types or COMPUTE_TYPES.get(device.partition(":")[0], ("float32",))
+    return Track(device, config.threads or default_threads(), types)
 
 
 def _course(lined_up: LineUp, test_set: ReferenceSet | None, config: BenchConfig) -> Course:

@@ -6,7 +6,7 @@ import re
 
 from maskpredict.convert.fairseq_cmlm import FLAVOUR, SPECIAL, SYMBOLS
 from maskpredict.convert.family import Family
-from maskpredict.systems import Autoregressive
+from maskpredict.systems.autoregressive import Autoregressive
 
 FAIRSEQ_TRANSFORMER = Family(
     name="fairseq-transformer",

@@ -18,7 +18,8 @@ from maskpredict.convert.mask_predict_release import RELEASE
 from maskpredict.corpus.dataset import Languages
 from maskpredict.errors import UserError
 from maskpredict.model.config import ModelConfig
-from maskpredict.model.folder import ModelFolder, load_weights
+from maskpredict.model.folder import ModelFolder
+from maskpredict.model.module_weights import load_weights, weights_of
 from maskpredict.systems import find_system, vocabulary_of
 from maskpredict.tokenizer import SpecialIds
 
@@ -70,7 +71,9 @@ def convert(checkpoint: Checkpoint, family: Family, bpe_codes: Path | None = Non
     own = {name: weights[name] for name, _ in system.named_parameters() if name in weights}
     load_weights(system, own)
     generation = {"suppress_tokens": list(family.suppressed)}
-    return ModelFolder(system.name, config, languages, tokenizers, own, generation, _card(checkpoint, family, own))
+    return ModelFolder(
+        system.name, config, languages, tokenizers, weights_of(system), generation, _card(checkpoint, family, own)
+    )
 
 
 def _refuse_other_family(checkpoint: Checkpoint, family: Family) -> None:

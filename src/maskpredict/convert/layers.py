@@ -17,8 +17,8 @@ from torch import Tensor
 
 from maskpredict.convert.checkpoint import Checkpoint
 from maskpredict.errors import UserError
-from maskpredict.model.batch import ROWS
 from maskpredict.model.config import ModelConfig
+from maskpredict.model.padding import ROWS
 
 _UNSUPPORTED = {
     "adaptive_softmax_cutoff": "adaptive softmax",

@@ -9,6 +9,7 @@ from maskpredict.convert.importing import convert, family_of
 from maskpredict.convert.layers import languages_setting
 from maskpredict.errors import UserError
 from maskpredict.model.folder import is_model_folder
+from maskpredict.model.stored_weights import parameter_count
 from maskpredict.runtime.inspection import Inspection
 
 
@@ -35,5 +36,5 @@ def _look(path: Path, facts: dict[str, str]) -> None:
     facts["what it is"] = family.what
     facts["languages"] = " to ".join(languages_setting(checkpoint.settings, path))
     contents = convert(checkpoint, family)
-    facts["parameters"] = f"{sum(weight.numel() for weight in contents.weights.values()):,}"
+    facts["parameters"] = f"{parameter_count(contents.weights):,}"
     facts["what to do"] = f"maskpredict import {family.name} {path.parent} OUT [--bpe-codes FILE]"

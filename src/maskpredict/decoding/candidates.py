@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
 from maskpredict.decoding.hypothesis import Hypothesis
 from maskpredict.decoding.settings import MaskPredictSettings
@@ -16,25 +17,25 @@ SHORTEST = 2
 """A token and the end mark."""
 
 
-def candidate_lengths(log_probs_BL: Tensor, count: int, longest: int) -> list[list[int]]:
-    """The `count` likeliest lengths of each sentence, likeliest first.
+def candidate_lengths(log_probs_BL: npt.NDArray[np.float32], count: int, longest: int) -> list[list[int]]:
+    """Return the `count` likeliest lengths of each sentence, likeliest first.
 
     Lengths outside [2, longest] are moved to its ends and duplicates dropped, so there may be fewer than `count`.
     """
     # A stable sort, so that equally likely lengths come in one order on every machine.
-    order_BL = log_probs_BL.sort(dim=1, descending=True, stable=True).indices[:, :count]
-    moved = order_BL.clamp(SHORTEST, longest).tolist()
-    return [list(dict.fromkeys(row)) for row in moved]
+    order_BL = np.argsort(-log_probs_BL, axis=1, kind="stable")[:, :count]
+    return [list(dict.fromkeys(row)) for row in np.clip(order_BL, SHORTEST, longest).tolist()]
 
 
-def likely_lengths(log_probs_BL: Tensor, lengths: list[list[int]], threshold: float | None) -> list[list[int]]:
-    """Those of each sentence's candidates that are likely enough."""
+def likely_lengths(
+    log_probs_BL: npt.NDArray[np.float32], lengths: list[list[int]], threshold: float | None
+) -> list[list[int]]:
+    """Return those of each sentence's candidates that are likely enough."""
     if threshold is None:
         return lengths
-    at_hand_BL = log_probs_BL.cpu()  # one look at a GPU, not one for each sentence
     return [
         own[: likely_count(log_probs_L[own].tolist(), threshold)]
-        for own, log_probs_L in zip(lengths, at_hand_BL, strict=True)
+        for own, log_probs_L in zip(lengths, log_probs_BL, strict=True)
     ]
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations, groupby, pairwise
 
-from torch import Tensor
-
+from maskpredict.decoding.arrays import Array
 from maskpredict.decoding.hypothesis import Gap, Pin
 from maskpredict.errors import UserError
 
@@ -57,7 +56,7 @@ def has_room(draft: Sequence[int], widths: Sequence[int], mask: int) -> bool:
 
 
 def place_phrases(
-    draft: Sequence[int], phrases: Sequence[tuple[int, ...]], log_probs_TV: Tensor, mask: int
+    draft: Sequence[int], phrases: Sequence[tuple[int, ...]], log_probs_TV: Array, mask: int
 ) -> list[int]:
     """Write each phrase where `log_probs_TV` (of the draft as it is) make it likeliest; the longest phrases first."""
     placed = list(draft)

@@ -4,8 +4,8 @@ Start from a fully masked target. In each pass the model predicts every masked p
 was least sure of are masked again and re-predicted in the light of the rest. The number of masked positions falls
 linearly to zero over T passes.
 
-This file is the algorithm and nothing else: `predict` hides the model, tensors may live on any device, and a pass
-costs a handful of vectorised operations. Shape letters: B rows (one target draft each), T positions.
+This file is the algorithm and nothing else, and it is what runs between two passes. `predict` hides the model. Arrays
+may be NumPy's or PyTorch's, on any device. Shape letters: B rows (one target draft each), T positions.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
+from maskpredict.decoding.arrays import Array, array_namespace, device
 
-Predict = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+Predict = Callable[[Array, Array], tuple[Array, Array]]
 """(tokens_BT with mask tokens in place, masked_BT) -> likeliest token and its float32 log-probability, both [B, T].
-Only what it says of masked positions is read."""
+Only the masked positions of the answer are read."""
 
 
 @dataclass(frozen=True)
@@ -27,89 +26,132 @@ class Step:
     """What a strategy may look at when it chooses the positions to mask before pass `t` (t > 0)."""
 
     t: int
-    passes_B: Tensor
+    passes_B: Array
     """T of each row."""
-    log_probs_BT: Tensor
+    log_probs_BT: Array
     """Confidence in each position, as of the last pass that predicted it."""
-    masked_BT: Tensor
-    """What the previous pass masked."""
-    free_BT: Tensor
-    """The positions that may be masked: real ones that are not pinned."""
+    masked_BT: Array
+    """True where the previous pass masked."""
+    free_BT: Array
+    """True where masking is allowed: real positions that are not pinned."""
 
 
-Strategy = Callable[[Step], Tensor]
+Strategy = Callable[[Step], Array]
 """Chooses masked_BT for a pass."""
+
+
+def least_confident(step: Step) -> Array:
+    """Mask the n = max(1, floor(N (T - t) / T)) positions with the lowest probability; the leftmost of equals."""
+    xp = array_namespace(step.free_BT)
+    size_B = xp.sum(xp.astype(step.free_BT, step.passes_B.dtype), axis=1)
+    count_B = size_B * (step.passes_B - step.t) // step.passes_B
+    count_B = xp.where(count_B < 1, 1, count_B)
+    confidence_BT = xp.where(step.free_BT, step.log_probs_BT, math.inf)
+    rank_BT = xp.argsort(xp.argsort(confidence_BT, axis=1, stable=True), axis=1, stable=True)
+    return (rank_BT < count_B[:, None]) & step.free_BT
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How drafts are completed; the same in every pass."""
+
+    free_BT: Array
+    """True where the draft is to be filled in."""
+    passes_B: Array
+    """T of each row."""
+    mask: int
+    """Id of the mask token."""
+    strategy: Strategy = least_confident
+    hide: bool = True
+    """The model sees masks where it predicts; else the words of the last pass."""
+    stop_when_stable: bool = False
+    """A row ends when a pass changed none of its tokens."""
+    threshold: float | None = None
+    """Positions predicted with at least this probability are not masked again."""
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """The target after the last pass."""
+    """Targets after a pass."""
 
-    tokens_BT: Tensor
-    log_probs_BT: Tensor
+    tokens_BT: Array
+    log_probs_BT: Array
     """Of each token when it was last predicted; 0 where it was pinned."""
-    passes_B: Tensor
-    """How many passes the row took part in."""
+    passes_B: Array
+    """Passes that each row took part in."""
+    masked_BT: Array
+    """True where the last pass predicted."""
+    stable_B: Array
+    """True where the last pass changed nothing."""
 
 
 def mask_predict(
     predict: Predict,
-    draft_BT: Tensor,
-    free_BT: Tensor,
-    passes_B: Tensor,
+    draft_BT: Array,
+    free_BT: Array,
+    passes_B: Array,
     mask: int,
     *,
-    strategy: Strategy | None = None,
+    strategy: Strategy = least_confident,
     hide: bool = True,
     stop_when_stable: bool = False,
     threshold: float | None = None,
-    first_pass: Decoded | None = None,
-    rounds: int | None = None,
-    watch: Callable[[Tensor, Decoded], None] | None = None,
+    watch: Callable[[Decoded], None] | None = None,
 ) -> Decoded:
-    """Fill in the `free_BT` positions of `draft_BT` in `passes_B` passes.
+    """Fill in the `free_BT` positions of `draft_BT` in `passes_B` passes; the keywords are those of `Rules`.
 
-    Without `hide`, the model sees the last words where it predicts, not masks. A row ends before its last pass when
-    `stop_when_stable` is set and a pass changed none of its tokens, or when `threshold` is set and it is at least that
-    sure of every token. With `first_pass`, what a call with `passes_B` of 1 found, it goes on from there. `rounds` is
-    the highest of `passes_B` where that is known: then so many are made even if the last of them have nothing to do,
-    since looking at a value would wait for a GPU. `watch(masked_BT, decoded)` is called after each pass.
+    `watch` is called after each pass.
     """
-    choose = strategy or least_confident
-    may_exit = rounds is None and (stop_when_stable or threshold is not None)
-    tokens_BT, masked_BT = draft_BT, free_BT
-    log_probs_BT = torch.zeros(draft_BT.shape, dtype=torch.float32, device=draft_BT.device)
-    used_B = torch.zeros_like(passes_B)
-    stable_B = torch.zeros_like(passes_B, dtype=torch.bool)
-    if first_pass is not None:
-        tokens_BT, log_probs_BT, used_B = first_pass.tokens_BT, first_pass.log_probs_BT, first_pass.passes_B
-    for t in range(0 if first_pass is None else 1, rounds or int(passes_B.max())):
-        if t > 0:
-            masked_BT = choose(Step(t, passes_B, log_probs_BT, masked_BT, free_BT))
-            masked_BT = masked_BT & ((t < passes_B) & ~stable_B)[:, None]
-            if threshold is not None:
-                masked_BT = masked_BT & (log_probs_BT < math.log(threshold))
-            if may_exit and not masked_BT.any():
-                break
-        seen_BT = tokens_BT.masked_fill(masked_BT, mask) if hide else tokens_BT
-        best_BT, best_log_probs_BT = predict(seen_BT, masked_BT)
-        before_BT = tokens_BT
-        tokens_BT = torch.where(masked_BT, best_BT, tokens_BT)
-        log_probs_BT = torch.where(masked_BT, best_log_probs_BT, log_probs_BT)
-        used_B = used_B + masked_BT.any(1).to(used_B.dtype)
-        if stop_when_stable:
-            stable_B = (tokens_BT == before_BT).all(1)
+    rules = Rules(free_BT, passes_B, mask, strategy, hide, stop_when_stable, threshold)
+    return passes_from(0, predict, undecoded(draft_BT, free_BT), rules, watch)
+
+
+def passes_from(
+    first: int, predict: Predict, decoded: Decoded, rules: Rules, watch: Callable[[Decoded], None] | None = None
+) -> Decoded:
+    """Make all passes from number `first` on; ends early when no row has anything left to predict."""
+    xp = array_namespace(decoded.tokens_BT)
+    for t in range(first, int(xp.max(rules.passes_B))):
+        masked_BT = positions_to_mask(t, decoded, rules)
+        if not xp.any(masked_BT):
+            break
+        decoded = one_pass(predict, decoded, masked_BT, rules)
         if watch is not None:
-            watch(masked_BT, Decoded(tokens_BT, log_probs_BT, used_B))
-    return Decoded(tokens_BT, log_probs_BT, used_B)
+            watch(decoded)
+    return decoded
 
 
-def least_confident(step: Step) -> Tensor:
-    """The n = max(1, floor(N (T - t) / T)) positions with the lowest probability; the leftmost of equals."""
-    size_B = step.free_BT.sum(1)
-    count_B = (size_B * (step.passes_B - step.t) // step.passes_B).clamp(min=1)
-    confidence_BT = step.log_probs_BT.masked_fill(~step.free_BT, math.inf)
-    order_BT = confidence_BT.sort(dim=1, stable=True).indices
-    rank_BT = torch.empty_like(order_BT)
-    rank_BT.scatter_(1, order_BT, torch.arange(order_BT.shape[1], device=order_BT.device).expand_as(order_BT))
-    return (rank_BT < count_B[:, None]) & step.free_BT
+def undecoded(draft_BT: Array, free_BT: Array) -> Decoded:
+    """Return drafts before their first pass."""
+    xp, where = array_namespace(draft_BT), device(draft_BT)
+    rows = draft_BT.shape[0]
+    log_probs_BT = xp.zeros(draft_BT.shape, dtype=xp.float32, device=where)
+    none_B = xp.zeros((rows,), dtype=xp.int64, device=where)
+    return Decoded(draft_BT, log_probs_BT, none_B, free_BT, none_B > 0)
+
+
+def positions_to_mask(t: int, decoded: Decoded, rules: Rules) -> Array:
+    """Choose masked_BT for pass `t`: everything at first, then what the strategy says, in rows that go on."""
+    if t == 0:
+        return rules.free_BT
+    step = Step(t, rules.passes_B, decoded.log_probs_BT, decoded.masked_BT, rules.free_BT)
+    goes_on_B = t < rules.passes_B
+    if rules.stop_when_stable:
+        goes_on_B = goes_on_B & ~decoded.stable_B
+    masked_BT = rules.strategy(step) & goes_on_B[:, None]
+    if rules.threshold is not None:
+        masked_BT = masked_BT & (decoded.log_probs_BT < math.log(rules.threshold))
+    return masked_BT
+
+
+def one_pass(predict: Predict, decoded: Decoded, masked_BT: Array, rules: Rules) -> Decoded:
+    """Predict the masked positions; all others keep their token and their probability."""
+    xp = array_namespace(masked_BT)
+    before_BT = decoded.tokens_BT
+    seen_BT = xp.where(masked_BT, rules.mask, before_BT) if rules.hide else before_BT
+    best_BT, best_log_probs_BT = predict(seen_BT, masked_BT)
+    tokens_BT = xp.where(masked_BT, best_BT, before_BT)
+    log_probs_BT = xp.where(masked_BT, xp.astype(best_log_probs_BT, xp.float32), decoded.log_probs_BT)
+    took_part_B = xp.astype(xp.any(masked_BT, axis=1), decoded.passes_B.dtype)
+    stable_B = xp.all(tokens_BT == before_BT, axis=1)
+    return Decoded(tokens_BT, log_probs_BT, decoded.passes_B + took_part_B, masked_BT, stable_B)

@@ -1,4 +1,4 @@
-"""How a CMLM translates: every knob of mask-predict."""
+"""Decoding settings, one frozen class for each way to decode: mask-predict, refinement, one pass, beam search."""
 
 from __future__ import annotations
 
@@ -39,8 +39,13 @@ class MaskPredictSettings:
 
     @property
     def choices(self) -> int:
-        """How many translations of a sentence there are to choose from."""
+        """Number of finished translations of a sentence to choose from."""
         return min(self.length_candidates, self.prune_candidates or self.length_candidates)
+
+    @property
+    def drafts_per_sentence(self) -> int:
+        """Number of targets a sentence is decoded into side by side."""
+        return self.length_candidates
 
     def __post_init__(self) -> None:
         if self.iterations != "N" and self.iterations < 1:
@@ -65,3 +70,67 @@ class MaskPredictSettings:
             raise UserError(f"a threshold is for mask_predict, not for {self.strategy}.")
         if self.stop_when_stable and self.strategy not in ("mask_predict", "refine"):
             raise UserError(f"stop_when_stable is for mask_predict and refine, not for {self.strategy}.")
+
+
+@dataclass(frozen=True)
+class RefinementSettings(MaskPredictSettings):
+    """How a refinement model translates."""
+
+    strategy: str = "refine"
+    """Order in which the target is filled in; this model has learned no other."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.strategy != "refine":
+            raise UserError(f"a refinement model has learned no other strategy than refine, not {self.strategy}.")
+
+
+@dataclass(frozen=True)
+class OnePassSettings:
+    """How a model translates that makes one pass and has nothing to choose."""
+
+    num_hypotheses: int = 1
+    """There is only one translation."""
+    suppress_tokens: tuple[int, ...] = ()
+    """Ids that are never produced."""
+
+    choices = 1
+    drafts_per_sentence = 1
+
+    def __post_init__(self) -> None:
+        if self.num_hypotheses != 1:
+            raise UserError(f"num_hypotheses is {self.num_hypotheses}; this model has one translation of a sentence.")
+
+
+@dataclass(frozen=True)
+class BeamSettings:
+    """How an autoregressive model translates."""
+
+    beam_size: int = 5
+    """Hypotheses kept at each step; 1 is greedy."""
+    length_penalty: float = 1.0
+    """Scores are divided by length to this power: higher favours longer translations."""
+    max_length_ratio: float = 2.0
+    """Longest translation, as a multiple of the source's length (ten subwords are added to it)."""
+    num_hypotheses: int = 1
+    """How many translations to return for each sentence, best first."""
+    suppress_tokens: tuple[int, ...] = ()
+    """Ids that are never produced."""
+
+    @property
+    def choices(self) -> int:
+        """Number of finished translations of a sentence to choose from."""
+        return self.beam_size
+
+    @property
+    def drafts_per_sentence(self) -> int:
+        """Number of targets a sentence is decoded into side by side."""
+        return self.beam_size
+
+    def __post_init__(self) -> None:
+        if self.beam_size < 1:
+            raise UserError(f"beam_size is {self.beam_size}; use 1 (greedy) or more.")
+        if not 1 <= self.num_hypotheses <= self.beam_size:
+            raise UserError(
+                f"num_hypotheses is {self.num_hypotheses}; it must be between 1 and beam_size ({self.beam_size})."
+            )

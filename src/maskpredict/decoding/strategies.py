@@ -11,35 +11,40 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
-from torch import Tensor
-
+from maskpredict.decoding.arrays import Array, array_namespace, device
 from maskpredict.decoding.mask_predict import Step, Strategy, least_confident
 
 Iterations = int | Literal["N"]
 
 
-def easy_first(step: Step) -> Tensor:
+def easy_first(step: Step) -> Array:
     """Keep the most confident of the masked tokens each pass, the leftmost of equals; mask the others again."""
-    confidence_BT = step.log_probs_BT.masked_fill(~step.masked_BT, -math.inf)
-    surest_B1 = confidence_BT.argmax(1, keepdim=True)
-    return step.masked_BT.scatter(1, surest_B1, False)
+    xp = array_namespace(step.masked_BT)
+    confidence_BT = xp.where(step.masked_BT, step.log_probs_BT, -math.inf)
+    return _all_but(step.masked_BT, xp.argmax(confidence_BT, axis=1))
 
 
-def left_to_right(step: Step) -> Tensor:
+def left_to_right(step: Step) -> Array:
     """Keep the leftmost masked token each pass, whatever its confidence."""
-    leftmost_B1 = step.masked_BT.to(torch.uint8).argmax(1, keepdim=True)
-    return step.masked_BT.scatter(1, leftmost_B1, False)
+    xp = array_namespace(step.masked_BT)
+    return _all_but(step.masked_BT, xp.argmax(xp.astype(step.masked_BT, xp.int32), axis=1))
 
 
-def everything(step: Step) -> Tensor:
-    """All positions, each pass."""
+def everything(step: Step) -> Array:
+    """Mask all positions, each pass."""
     return step.free_BT
+
+
+def _all_but(masked_BT: Array, place_B: Array) -> Array:
+    """Return the mask without one place in each row."""
+    xp = array_namespace(masked_BT)
+    places_T = xp.arange(masked_BT.shape[1], device=device(masked_BT))
+    return masked_BT & (places_T[None, :] != place_B[:, None])
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A strategy, what the model sees, and the number of passes that it needs."""
+    """A strategy, what the model sees, and the number of passes it needs."""
 
     strategy: Strategy
     hide: bool = True
@@ -49,13 +54,14 @@ class Plan:
     passes: int | None = None
     """A fixed number of passes, whatever was asked."""
 
-    def count(self, free_B: Tensor, iterations: Iterations) -> Tensor:
-        """Passes for rows with `free_B` positions to fill in."""
+    def count(self, free_B: Array, iterations: Iterations) -> Array:
+        """Return the number of passes of rows with `free_B` positions to fill in."""
+        xp = array_namespace(free_B)
         if self.passes is not None:
-            return torch.full_like(free_B, self.passes)
+            return xp.full_like(free_B, self.passes)
         if self.one_per_pass or iterations == "N":
-            return free_B.clamp(min=1)
-        return torch.full_like(free_B, iterations)
+            return xp.where(free_B < 1, 1, free_B)
+        return xp.full_like(free_B, iterations)
 
 
 STRATEGIES: dict[str, Plan] = {

@@ -26,8 +26,8 @@ from maskpredict.distill.recipe import Recipe
 from maskpredict.distill.shards import Shards
 from maskpredict.distill.teacher import load_teacher
 from maskpredict.progress import Progress, Task
-from maskpredict.runtime.batching import CPU_BATCH_TOKENS, batches
-from maskpredict.runtime.halving import in_halves_if_needed
+from maskpredict.runtime.batching import batches
+from maskpredict.runtime.out_of_memory import start_splitting
 from maskpredict.training.parallel import Workers, workers
 
 SECONDS_BETWEEN_LOOKS = 0.2
@@ -76,8 +76,10 @@ class Work:
         self.config, self.dataset = config, Dataset(config.data)
         self.train = self.dataset.split("train")
         self.teacher = load_teacher(config, self.dataset)
-        self.on_gpu = self.teacher.system.device.type == "cuda"
-        self.budget = config.batch_tokens or (GPU_BATCH_TOKENS if self.on_gpu else CPU_BATCH_TOKENS)
+        self.on_gpu = self.teacher.decoder.engine.device.startswith("cuda")
+        self.budget = config.batch_tokens or (
+            GPU_BATCH_TOKENS if self.on_gpu else self.teacher.decoder.engine.batch_tokens
+        )
         self.processes = config.processes or (GPU_PROCESSES if self.on_gpu else 1)
         self.recipe = Recipe.of(config, self.dataset, self.teacher)
         vocab_size = self.dataset.description.vocab_size.target
@@ -129,17 +131,16 @@ class Work:
 
     def _translate(self, pairs: range, report: Callable[[int], None]) -> list[list[Ids]] | None:
         """What the teacher makes of these sources, or None if time runs out; one it cannot read gets nothing."""
-        system, longest = self.teacher.system, self.teacher.longest_source
+        decoder, longest = self.teacher.decoder, self.teacher.longest_source
         readable = [pair for pair in pairs if self.train.source.lengths[pair] < longest]
-        requests = [Request((*self.train.source[pair].tolist(), system.special.eos)) for pair in readable]
-        slot = system.reserves_slot
-        every = batches(requests, self.teacher.settings, self.budget, "tokens", slot=slot, sharing="same width")
+        requests = [Request((*self.train.source[pair].tolist(), decoder.engine.special.eos)) for pair in readable]
+        every = batches(requests, self.teacher.settings, decoder, self.budget, "tokens")
         chosen: dict[int, list[Ids]] = {}
         for batch in every:
             if self.out_of_time:
                 return None
             together = [requests[index] for index in batch]
-            found = in_halves_if_needed(self.teacher.start, together, self._make_smaller_batches)()
+            found = start_splitting(self.teacher.start, together, decoder.engine, self._make_smaller_batches)()
             for index, translations in zip(batch, found, strict=True):
                 chosen[readable[index]] = self._choose(readable[index], translations)
             report(len(batch))

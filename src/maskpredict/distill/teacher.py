@@ -6,18 +6,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from maskpredict.corpus.dataset import Dataset, sha256
+from maskpredict.decoding.beam import BeamDecoder
+from maskpredict.decoding.engine import BatchPolicy
 from maskpredict.decoding.hypothesis import Request
+from maskpredict.decoding.settings import BeamSettings
 from maskpredict.distill.config import DistillConfig
+from maskpredict.engines.devices import find_device
+from maskpredict.engines.torch.engine import TorchEngine
+from maskpredict.engines.torch.loading import load_system
 from maskpredict.errors import UserError
 from maskpredict.model.folder import WEIGHTS_FILE, ModelFolder
-from maskpredict.runtime.find_model import find_device, find_model
+from maskpredict.runtime.find_model import find_model
 from maskpredict.runtime.settings import resolve_settings
-from maskpredict.systems import Autoregressive, build_system
-from maskpredict.systems.autoregressive import BeamSettings
-from maskpredict.systems.base import System
+from maskpredict.systems.autoregressive import Autoregressive
 from maskpredict.training.parallel import own_device
 
 
@@ -25,21 +27,21 @@ from maskpredict.training.parallel import own_device
 class Teacher:
     """A loaded teacher, and how it translates."""
 
-    system: System
+    decoder: BeamDecoder
     settings: BeamSettings
     weights_sha256: str
 
     @property
     def longest_source(self) -> int:
         """Subwords, end mark included, that it can read."""
-        return self.system.config.max_positions
+        return self.decoder.engine.config.max_positions
 
     def start(self, requests: Sequence[Request]) -> Callable[[], list[list[list[int]]]]:
         """Begin to translate requests of one padded width, and give a function that waits for the end.
 
         It returns translations of each request, best first, without end marks.
         """
-        found = self.system.start(requests, self.settings)
+        found = self.decoder.start(requests, self.settings)
         return lambda: [[hypothesis.ids[:-1] for hypothesis in own] for own in found()]
 
 
@@ -49,10 +51,11 @@ def load_teacher(config: DistillConfig, dataset: Dataset) -> Teacher:
     contents = ModelFolder.read(folder)
     _refuse_misfit(folder, contents, dataset)
     find_device(config.device)  # says in a sentence what own_device would say in a traceback
-    system = build_system(contents).to(own_device(config.device), getattr(torch, config.compute_type))
-    system.recording = False  # its batches are large and of many sizes: there is little to gain, and much to record
+    # Not captured as CUDA graphs: its batches are large and of many sizes, so there is little to gain.
+    engine = TorchEngine(load_system(contents), str(own_device(config.device)), config.compute_type)
+    engine.batch_policy = BatchPolicy.SAME_WIDTH  # the distilled text must not depend on the batches
     settings = resolve_settings(
-        system,
+        contents.system,
         contents.generation,
         {
             "beam_size": config.beam_size,
@@ -61,7 +64,7 @@ def load_teacher(config: DistillConfig, dataset: Dataset) -> Teacher:
             "suppress_tokens": _suppressed(contents),
         },
     )
-    return Teacher(system, settings, sha256(folder / WEIGHTS_FILE))
+    return Teacher(BeamDecoder(contents.system, engine), settings, sha256(folder / WEIGHTS_FILE))
 
 
 def _refuse_misfit(folder: Path, contents: ModelFolder, dataset: Dataset) -> None:

@@ -72,10 +72,10 @@ class ModelSystem:
         except UserError as error:
             raise UserError(f"{name}: {error}") from error
         self._origin = {
-            "system": translator.system.name,
+            "system": translator.system,
             "device": str(translator.device),
             "compute_type": translator.compute_type,
-            "engine": translator.engine,
+            "engine": translator.engine.name,
             "settings": resolved,
         }
         if translator.judge is not None:

@@ -25,7 +25,7 @@ from maskpredict.export.onnx_graphs import DECODER_FILE, ENCODER_FILE, export_on
 from maskpredict.export.opening import Exported, Format, leaving
 from maskpredict.model.folder import CARD_FILE, ModelFolder
 from maskpredict.runtime.presets import PRESETS
-from maskpredict.systems import CMLM
+from maskpredict.systems.cmlm import CMLM
 from maskpredict.tokenizer import SentencePieceTokenizer, Tokenizers
 
 DESCRIPTION_FILE, INDEX_FILE, LICENCE_FILE = "browser.json", "index.html", "onnxruntime-LICENSE.txt"

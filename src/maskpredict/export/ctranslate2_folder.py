@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from maskpredict.engines.torch.loading import load_system
 from maskpredict.errors import UserError
 from maskpredict.export.opening import Exported, Format, leaving
 from maskpredict.model.folder import CARD_FILE, ModelFolder
 from maskpredict.runtime.settings import resolve_settings
-from maskpredict.systems import Autoregressive, build_system
+from maskpredict.systems.autoregressive import Autoregressive
 from maskpredict.tokenizer import Tokenizer
 
 FORMAT = Format(
@@ -56,11 +57,11 @@ def _specification(contents: ModelFolder) -> Any:
         pre_norm=config.norm == "pre",
         activation=common_spec.Activation.GELU if config.activation == "gelu" else common_spec.Activation.RELU,
     )
-    system = build_system(contents)
+    system = load_system(contents)
     weights = _Weights(system.state_dict())
     weights.fill_encoder(specification.encoder, scale=config.scale_embeddings)
     weights.fill_decoder(specification.decoder, scale=config.scale_embeddings)
-    suppressed = resolve_settings(system, contents.generation, {}).suppress_tokens
+    suppressed = resolve_settings(contents.system, contents.generation, {}).suppress_tokens
     specification.decoder.projection.bias = _never(suppressed, target.vocab_size)
     specification.register_source_vocabulary(_pieces(source))
     specification.register_target_vocabulary(_pieces(target))

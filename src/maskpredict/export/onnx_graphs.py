@@ -25,12 +25,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from maskpredict.engines.torch.loading import load_system
 from maskpredict.export.opening import Exported, Format, leaving
 from maskpredict.export.passes import decode, encode, refuse_other_systems
 from maskpredict.model.folder import CARD_FILE, ModelFolder
 from maskpredict.model.transformer import suppress
 from maskpredict.runtime.settings import resolve_settings
-from maskpredict.systems import CMLM, System, build_system
+from maskpredict.systems.base import System
+from maskpredict.systems.cmlm import CMLM
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -47,8 +49,8 @@ def export_onnx(
     """Write a model as ONNX graphs; with `int8`, weights are stored in 8 bits and activations rounded as they come."""
     with leaving(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
         refuse_other_systems(contents.system)
-        system = build_system(contents)
-        suppressed = resolve_settings(system, contents.generation, {}).suppress_tokens
+        system = load_system(contents)
+        suppressed = resolve_settings(contents.system, contents.generation, {}).suppress_tokens
         _save(_encoder(system), partial / ENCODER_FILE, precision)
         _save(_decoder(system, suppressed), partial / DECODER_FILE, precision)
         description = json.dumps(_description(contents, system, precision), indent=2, ensure_ascii=False)

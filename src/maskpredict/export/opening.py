@@ -15,6 +15,7 @@ from pathlib import Path
 from maskpredict import __version__
 from maskpredict.errors import UserError
 from maskpredict.model.folder import CARD_FILE, ModelFolder
+from maskpredict.model.stored_weights import parameter_count
 from maskpredict.new_folder import new_folder
 from maskpredict.runtime.find_model import find_model
 
@@ -81,7 +82,7 @@ def _sign(folder: Path, form: Format, contents: ModelFolder, precision: str) -> 
         "maskpredict": __version__,
         "system": contents.system,
         "languages": asdict(contents.languages),
-        "parameters": sum(weight.numel() for weight in contents.weights.values()),
+        "parameters": parameter_count(contents.weights),
         "precision": precision,
         # The model card is there to be edited.
         "files": {name: size for name, size in sizes(folder).items() if name != CARD_FILE},

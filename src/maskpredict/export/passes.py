@@ -12,7 +12,9 @@ from torch import Tensor
 
 from maskpredict.errors import UserError
 from maskpredict.model.layout import Padded
-from maskpredict.systems import CMLM, Autoregressive, System
+from maskpredict.systems.autoregressive import Autoregressive
+from maskpredict.systems.base import System
+from maskpredict.systems.cmlm import CMLM
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from maskpredict.export import browser_folder, ctranslate2_folder, onnx_graphs, 
 from maskpredict.export.opening import SIGNATURE_FILE, SIGNATURE_VERSION, sizes
 from maskpredict.model.folder import CARD_FILE
 from maskpredict.runtime.inspection import Inspection, inspect_folder
-from maskpredict.systems import CMLM
+from maskpredict.systems.cmlm import CMLM
 
 _AGAIN = "export the model again"
 

@@ -16,14 +16,17 @@ from transformers.modeling_outputs import Seq2SeqLMOutput
 
 from maskpredict.config import from_dict
 from maskpredict.decoding.hypothesis import Request
+from maskpredict.engines.torch.engine import TorchEngine
 from maskpredict.errors import UserError
 from maskpredict.export.passes import decode, encode
 from maskpredict.export.transformers_folder import MODEL_TYPE
-from maskpredict.model.batch import padded_width
 from maskpredict.model.config import ModelConfig
-from maskpredict.runtime.batching import batch_tokens, batches
+from maskpredict.model.padding import padded_width
+from maskpredict.runtime.batching import batches
 from maskpredict.runtime.settings import resolve_settings
-from maskpredict.systems import CMLM, System, Vocabulary, find_system
+from maskpredict.systems import Vocabulary, find_decoder, find_system
+from maskpredict.systems.base import System
+from maskpredict.systems.cmlm import CMLM
 from maskpredict.tokenizer import SpecialIds
 
 
@@ -98,14 +101,15 @@ class MaskPredictForTranslation(PreTrainedModel):
 
         Sources end with the end mark. `settings` are those of `Translator.translate` for this system.
         """
-        resolved = resolve_settings(self.system, self.config.generation or {}, settings)
+        resolved = resolve_settings(self.system.name, self.config.generation or {}, settings)
         lengths = self._lengths(input_ids, attention_mask).tolist()
         requests = [Request(tuple(row[:length])) for row, length in zip(input_ids.tolist(), lengths, strict=True)]
         self._refuse_length(max(lengths))
-        slot, sharing = self.system.reserves_slot, self.system.sharing
+        engine = TorchEngine(self.system, str(self.device), str(self.dtype).removeprefix("torch."))
+        decoder = find_decoder(self.system.name)(self.system.name, engine)
         found: dict[int, list[int]] = {}
-        for batch in batches(requests, resolved, batch_tokens(self.device), "tokens", slot=slot, sharing=sharing):
-            best = self.system.translate([requests[index] for index in batch], resolved)
+        for batch in batches(requests, resolved, decoder):
+            best = decoder.translate([requests[index] for index in batch], resolved)
             found.update((index, self._ended(own[0].ids)) for index, own in zip(batch, best, strict=True))
         rows = [torch.tensor(found[index]) for index in range(len(requests))]
         return pad_sequence(rows, batch_first=True, padding_value=self.system.special.pad).to(input_ids.device)

@@ -10,10 +10,7 @@ import torch
 from torch import Tensor
 
 from maskpredict.model.layout import Layout, Padded
-
-ROWS = 8
-"""Matrix products round alike for every row once they have eight rows; with fewer, other kernels are chosen. Widths and
-row counts are therefore multiples of eight, and a sentence comes out the same whatever stands beside it."""
+from maskpredict.model.padding import padded_width, round_up
 
 
 @dataclass(frozen=True)
@@ -30,16 +27,6 @@ class Batch:
 
     source: Tokens
     target: Tokens
-
-
-def round_up(n: int, multiple: int = ROWS) -> int:
-    """The next multiple, n itself included."""
-    return -(-n // multiple) * multiple
-
-
-def padded_width(length: int, *, slot: bool = False) -> int:
-    """Positions that `pad` gives a row of this length; rows of one padded width come out alike in any batch."""
-    return round_up(int(slot) + length)
 
 
 def pad(rows: Sequence[Sequence[int]], fill: int, device: torch.device, *, slot: bool = False) -> Tokens:

@@ -15,14 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor, nn
-
 from maskpredict.config import from_dict, to_dict
 from maskpredict.corpus.dataset import Languages
 from maskpredict.errors import UserError
 from maskpredict.model.config import ModelConfig
-from maskpredict.model.int8 import Int8Linear
-from maskpredict.model.stored_weights import Precision, StoredWeights, int8_matrix, write_weights
+from maskpredict.model.parameter_shapes import check_weights, parameter_shapes
+from maskpredict.model.stored_weights import Precision, StoredWeights, Weights, parameter_count, write_weights
 from maskpredict.new_folder import new_folder
 from maskpredict.tokenizer import Tokenizers
 
@@ -44,7 +42,7 @@ class ModelFolder:
     config: ModelConfig
     languages: Languages
     tokenizers: Tokenizers
-    weights: Mapping[str, Tensor]
+    weights: Weights
     generation: Mapping[str, Any] = field(default_factory=dict)
     """Default decoding settings."""
     card: str = ""
@@ -71,8 +69,15 @@ class ModelFolder:
             "architecture": to_dict(self.config),
         }
 
+    def check_weights(self) -> None:
+        """Refuse weights whose names or shapes are not those of the config."""
+        vocabularies = (self.tokenizers.source.vocab_size, self.tokenizers.target.vocab_size)
+        expected = parameter_shapes(self.system, self.config, *vocabularies)
+        if expected is not None:
+            check_weights(self.weights, expected)
+
     def _plain_card(self) -> str:
-        size = sum(tensor.numel() for tensor in self.weights.values()) / 1e6
+        size = parameter_count(self.weights) / 1e6
         pair = f"{self.languages.source} to {self.languages.target}"
         return f"# {pair}\n\nA {self.system} translation model with {size:.1f} M parameters.\n"
 
@@ -102,64 +107,6 @@ class ModelFolder:
 def is_model_folder(folder: Path) -> bool:
     """True when the folder says that it holds a model."""
     return (folder / CONFIG_FILE).is_file()
-
-
-def own_weights(module: nn.Module) -> dict[str, Tensor]:
-    """A module's parameters by name in float32, each tied one under its first name only."""
-    return {name: parameter.detach().float().cpu() for name, parameter in module.named_parameters()}
-
-
-def load_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Fill a module's parameters with what `own_weights` returned."""
-    _check_names(module, weights)
-    for name, parameter in module.named_parameters():
-        weight = weights[name]
-        _check_shape(name, weight, parameter)
-        parameter.data.copy_(weight)
-
-
-def take_weights(module: nn.Module, weights: Mapping[str, Tensor], *, int8: bool = False) -> None:
-    """Give a module that was built `unfilled` its parameters, none of them twice in memory.
-
-    With `int8`, its linear layers become those of `model.int8`.
-    """
-    _check_names(module, weights)
-    names: dict[Tensor, str] = {parameter: name for name, parameter in module.named_parameters()}
-    if int8:
-        _swap_linears(module, weights, names)
-    taken: dict[nn.Parameter, nn.Parameter] = {}
-    for part in module.modules():
-        for place, parameter in list(part.named_parameters(recurse=False)):
-            if parameter not in taken:  # tied parameters stay tied
-                taken[parameter] = nn.Parameter(weights[names[parameter]].float())
-                _check_shape(names[parameter], taken[parameter], parameter)
-            part.register_parameter(place, taken[parameter])
-
-
-def _swap_linears(module: nn.Module, weights: Mapping[str, Tensor], names: Mapping[Tensor, str]) -> None:
-    for part in list(module.modules()):
-        for place, linear in list(part.named_children()):
-            if isinstance(linear, nn.Linear):
-                matrix = int8_matrix(weights, names[linear.weight])
-                _check_shape(names[linear.weight], matrix.numbers, linear.weight)
-                bias = None if linear.bias is None else weights[names[linear.bias]]
-                part.add_module(place, Int8Linear(matrix, bias))
-
-
-def _check_names(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    expected = dict(module.named_parameters()).keys()
-    missing, unknown = expected - weights.keys(), weights.keys() - expected
-    if missing or unknown:
-        names = ", ".join(sorted(missing or unknown)[:3])
-        raise UserError(f"the weights do not fit the model's config: {'missing' if missing else 'unknown'} {names}.")
-
-
-def _check_shape(name: str, weight: Tensor, parameter: Tensor) -> None:
-    if weight.shape != parameter.shape:
-        raise UserError(
-            f"the weights do not fit the model's config: {name} has shape {list(weight.shape)}, "
-            f"expected {list(parameter.shape)}."
-        )
 
 
 def _read_description(folder: Path) -> dict[str, Any]:

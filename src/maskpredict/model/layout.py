@@ -160,7 +160,7 @@ def attend_seen(q: Tensor, k: Tensor, v: Tensor, seen_BTS: Tensor) -> Tensor:
 def _attend_rows(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
     queries = q.shape[1]
     if mask is not None and _suits_row_attention(q):
-        from maskpredict.model.row_attention import row_attention
+        from maskpredict.kernels.row_attention import row_attention
 
         return row_attention(q, k, v, mask[:, 0])
     if queries < 8 and not q.is_cuda:
@@ -181,7 +181,7 @@ def _suits_row_attention(q: Tensor) -> bool:
 
 def _attend_packed(q: Tensor, k: Tensor, v: Tensor, queries: Packed, keys: Packed, causal: bool) -> Tensor:
     if q.is_cuda and q.dtype in (torch.bfloat16, torch.float16):
-        from maskpredict.model.gpu_attention import attend_on_gpu
+        from maskpredict.kernels.packed_attention import attend_on_gpu
 
         return attend_on_gpu(q, k, v, queries.starts, keys.starts, queries.max_length, keys.max_length, causal)
     # No packed kernel here: spread the tokens over rows, attend, and gather them again.

@@ -1,79 +1,90 @@
-"""The weights in a model folder, read one by one when they are needed, so that no model is in memory twice.
+"""The weights file of a model folder, read tensor by tensor so that no model is in memory twice.
 
-In eight bits, a matrix is two tensors in the file: its numbers under its name, and its scales (see `model.int8`) under
-the name with `.scales` behind it. Everything that is no matrix stays in float32.
+In int8, a matrix is two tensors in the file: its numbers under its name, and its scales (`int8_matrix.py`) under the
+name followed by `.scales`. Everything that is not a matrix stays in float32. Nothing here needs PyTorch.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-import torch
+import numpy as np
+import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import Tensor
 
 from maskpredict.errors import UserError
-from maskpredict.model.int8 import Int8Matrix
+from maskpredict.model.int8_matrix import Int8Matrix
 
 Precision = Literal["float32", "float16", "bfloat16", "int8"]
+Array = npt.NDArray[np.float32]
+Weights = Mapping[str, Array]
+"""Weights by parameter name, in float32."""
 SCALES = ".scales"
+_DTYPES: dict[Precision, str] = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "int8": "I8"}
 
 
-def write_weights(weights: Mapping[str, Tensor], path: Path, precision: Precision) -> None:
+def write_weights(weights: Mapping[str, npt.NDArray[Any]], path: Path, precision: Precision) -> None:
     """Store weights as a safetensors file."""
-    stored: dict[str, Tensor] = {}
-    for name, tensor in weights.items():
-        if precision != "int8":
-            stored[name] = tensor.to(getattr(torch, precision)).contiguous()
-        elif tensor.dim() == 2:
+    stored: dict[str, _Tensor] = {}
+    for name, weight in weights.items():
+        array = np.asarray(weight)
+        if precision == "int8" and array.ndim == 2:
             matrix = int8_matrix(weights, name)
-            stored[name], stored[name + SCALES] = matrix.numbers, matrix.scales
+            stored[name], stored[name + SCALES] = _tensor(matrix.numbers, "int8"), _tensor(matrix.scales, "float32")
         else:
-            stored[name] = tensor.float().contiguous()
-    path.touch()
-    mode = path.stat().st_mode
-    save_file(stored, path)
-    path.chmod(mode)  # safetensors makes files that only their owner may read
+            stored[name] = _tensor(array, "float32" if precision == "int8" else precision)
+    _write_safetensors(stored, path)
 
 
-def int8_matrix(weights: Mapping[str, Tensor], name: str) -> Int8Matrix:
-    """A matrix in eight bits: as it is stored, or rounded."""
-    if isinstance(weights, StoredWeights) and (stored := weights.int8(name)) is not None:
-        return stored
-    return Int8Matrix.of(weights[name])
+def int8_matrix(weights: Mapping[str, npt.NDArray[Any]], name: str) -> Int8Matrix:
+    """Return a matrix in int8: as stored, or quantized now."""
+    stored = stored_int8(weights, name)
+    return Int8Matrix.of(weights[name]) if stored is None else stored
 
 
-class StoredWeights(Mapping[str, Tensor]):
-    """Weights by name in float32, whatever they are stored in."""
+def stored_int8(weights: Mapping[str, npt.NDArray[Any]], name: str) -> Int8Matrix | None:
+    """Return a matrix in int8 if it is stored so."""
+    return weights.int8(name) if isinstance(weights, StoredWeights) else None
+
+
+class StoredWeights(Weights):
+    """Weights by name in float32, whatever precision they are stored in."""
 
     def __init__(self, path: Path) -> None:
         try:
-            self._file = safe_open(path, framework="pt")
+            self._file = safe_open(path, framework="np")
         except FileNotFoundError as error:
             raise UserError(f"{path} is missing; the model folder is incomplete.") from error
         except (SafetensorError, OSError) as error:
             raise UserError(f"{path} is damaged ({error}); copy the model folder again.") from error
+        self._path = path
         names = set(self._file.keys())
         self._scaled = {name for name in names if name + SCALES in names}
         self._names = sorted(names - {name + SCALES for name in self._scaled})
 
-    def __getitem__(self, name: str) -> Tensor:
+    def __getitem__(self, name: str) -> Array:
         if (matrix := self.int8(name)) is not None:
             return matrix.restored()
         if name not in self:
             raise KeyError(name)
-        # A copy: a tensor that lies in the file would change with it.
-        tensor: Tensor = self._file.get_tensor(name).to(torch.float32, copy=True)
-        return tensor
+        if self._file.get_slice(name).get_dtype() == "BF16":
+            return _read_bfloat16(self._path, name)
+        # A copy: an array that lies in the file would change with it.
+        return np.array(self._file.get_tensor(name), dtype=np.float32)
 
     def int8(self, name: str) -> Int8Matrix | None:
-        """A matrix as it is stored, if that is in eight bits."""
+        """Return a matrix as stored if that is in int8, else None."""
         if name not in self._scaled:
             return None
-        return Int8Matrix(self._file.get_tensor(name).clone(), self._file.get_tensor(name + SCALES).clone())
+        return Int8Matrix(np.array(self._file.get_tensor(name)), np.array(self._file.get_tensor(name + SCALES)))
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return a weight's shape without reading it."""
+        return tuple(self._file.get_slice(name).get_shape())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -83,3 +94,57 @@ class StoredWeights(Mapping[str, Tensor]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._names
+
+
+def parameter_count(weights: Mapping[str, npt.NDArray[Any]]) -> int:
+    """Return how many numbers the weights hold, reading none of them where they are stored."""
+    if isinstance(weights, StoredWeights):
+        return sum(int(np.prod(weights.shape(name))) for name in weights)
+    return sum(int(np.asarray(weight).size) for weight in weights.values())
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    """A tensor as it lies in a safetensors file."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    data: bytes
+
+
+def _tensor(array: npt.NDArray[Any], precision: Precision) -> _Tensor:
+    numbers = _to_bfloat16(array) if precision == "bfloat16" else array.astype(precision)
+    return _Tensor(_DTYPES[precision], array.shape, np.ascontiguousarray(numbers).tobytes())
+
+
+def _write_safetensors(tensors: Mapping[str, _Tensor], path: Path) -> None:
+    """Write the format by hand: the library does not take bfloat16 from NumPy, which has no such type."""
+    header: dict[str, Any] = {}
+    end = 0
+    for name, tensor in tensors.items():
+        start, end = end, end + len(tensor.data)
+        header[name] = {"dtype": tensor.dtype, "shape": tensor.shape, "data_offsets": [start, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for tensor in tensors.values():
+            file.write(tensor.data)
+
+
+def _to_bfloat16(array: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:
+    """Round float32 to the upper 16 of its bits, ties to even; NumPy has no such type."""
+    bits = np.ascontiguousarray(array, dtype=np.float32).view(np.uint32)
+    rounded: npt.NDArray[np.uint16] = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    return rounded
+
+
+def _read_bfloat16(path: Path, name: str) -> Array:
+    """Read a bfloat16 tensor, which safetensors does not hand to NumPy, from where the file's header says it lies."""
+    with path.open("rb") as file:
+        header_size = int.from_bytes(file.read(8), "little")
+        entry = json.loads(file.read(header_size))[name]
+        start, end = entry["data_offsets"]
+        file.seek(8 + header_size + start)
+        upper = np.frombuffer(file.read(end - start), dtype="<u2").astype(np.uint32)
+    return (upper << 16).view(np.float32).reshape(entry["shape"])

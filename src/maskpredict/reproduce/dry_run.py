@@ -25,7 +25,8 @@ from maskpredict.reproduce.recipe import AnalyzeConfig, Recipe, Variant
 from maskpredict.reproduce.run import reproduce
 from maskpredict.runtime.settings import resolve_settings
 from maskpredict.special_ids import SpecialIds
-from maskpredict.systems import System, Vocabulary, find_system
+from maskpredict.systems import Vocabulary, find_system
+from maskpredict.systems.base import System
 from maskpredict.training.config import TrainConfig
 
 TRAIN_PAIRS, TEST_PAIRS = 80, 4
@@ -74,7 +75,7 @@ def _planned(recipe: Recipe, name: str) -> PlannedModel:
     config = recipe.training(name, Path(), Path())
     system = _full_size(recipe, config)
     for settings in getattr(recipe.evaluate, name, ()):
-        resolve_settings(system, {}, settings)
+        resolve_settings(system.name, {}, settings)
     parameters = sum(weight.numel() for weight in system.parameters())
     length, batch = (config.steps, config.seconds), config.batch
     return PlannedModel(name, system.name, parameters, *length, batch.tokens, batch.part_tokens, recipe.text_of(name))

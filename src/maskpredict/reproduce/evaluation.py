@@ -23,6 +23,7 @@ import torch
 
 import maskpredict
 from maskpredict.corpus.dataset import Dataset
+from maskpredict.decoding.engine import Engine
 from maskpredict.evaluate.normalization import normalize
 from maskpredict.evaluate.scores import score_corpus
 from maskpredict.progress import Progress, Task
@@ -144,7 +145,7 @@ class _Scoring:
             signature=_signed(said.signature, self.config.normalize),
             seconds=round(seconds, 2),
             compute_type=self.config.compute_type,
-            device=device_name(translator.device),
+            device=device_name(translator.engine),
             versions=versions(),
         )
         _write(self.results, score, outputs)
@@ -192,6 +193,8 @@ def versions() -> dict[str, str]:
     }
 
 
-def device_name(device: torch.device) -> str:
-    """What computed, in its maker's words."""
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else f"{device.type} ({platform.machine()})"
+def device_name(engine: Engine) -> str:
+    """Return the name of the device that computed, in its maker's words."""
+    if engine.device.startswith("cuda"):
+        return torch.cuda.get_device_name(engine.device)
+    return f"{engine.device} ({platform.machine()})"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from maskpredict.model.folder import ModelFolder
+from maskpredict.model.stored_weights import parameter_count
 from maskpredict.reproduce.evaluation import Score, read_scores
 from maskpredict.reproduce.recipe import ShipConfig
 from maskpredict.training.checkpoint import RunState, checkpoints
@@ -23,7 +24,7 @@ def ship(config: ShipConfig, runs: dict[str, Path], results: Path, out: Path) ->
 
 def model_card(config: ShipConfig, model: ModelFolder, scores: list[Score], runs: dict[str, Path]) -> str:
     """Data, scores with their signatures, cost and licence, in Markdown."""
-    millions = sum(tensor.numel() for tensor in model.weights.values()) / 1e6
+    millions = parameter_count(model.weights) / 1e6
     sections = [
         f"# {model.languages.source} to {model.languages.target}",
         f"A {model.system} translation model with {millions:.1f} M parameters, stored in {config.precision}.",

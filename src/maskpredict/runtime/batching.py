@@ -1,92 +1,76 @@
 """Which requests are computed together.
 
-Results should not depend on the company a sentence is in, so the system says which sources may share a batch
-(`systems.base.Sharing`); within that, a budget decides how many.
+A sentence's translation must not depend on its batch, so the engine says which sources may share one
+(`BatchPolicy`); within that, a budget decides how many.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-import torch
-
+from maskpredict.decoding.decoder import Decoder
 from maskpredict.decoding.drafts import SPLITS
+from maskpredict.decoding.engine import BatchPolicy
 from maskpredict.decoding.hypothesis import Gap, Request
 from maskpredict.errors import UserError
-from maskpredict.model.batch import padded_width
-from maskpredict.systems.base import Sharing
+from maskpredict.model.padding import padded_width
 
 BatchType = Literal["tokens", "examples"]
-
-CPU_BATCH_TOKENS, MOST_BATCH_TOKENS = 2_048, 262_144
-"""Default batch sizes, beyond which more hardly pays."""
-BYTES_PER_TOKEN = 100_000
-"""What a batch needs of a GPU's memory: a search with five beams is what needs most."""
-
-
-def batch_tokens(device: torch.device) -> int:
-    """The default batch size in tokens; on a GPU, one that takes up to a quarter of its memory."""
-    if device.type != "cuda":
-        return CPU_BATCH_TOKENS
-    memory = torch.cuda.get_device_properties(device).total_memory
-    return min(MOST_BATCH_TOKENS, memory // 4 // BYTES_PER_TOKEN)
 
 
 def batches(
     requests: Sequence[Request],
     settings: Any,
-    max_batch_size: int,
-    batch_type: BatchType,
-    *,
-    slot: bool,
-    sharing: Sharing,
-    most: Callable[[int, Any], int | None] = lambda width, settings: None,
+    decoder: Decoder,
+    max_batch_size: int | None = None,
+    batch_type: BatchType = "tokens",
 ) -> Iterator[list[int]]:
-    """Indices of the requests to compute together, the longest sources first.
+    """Yield the indices of requests to compute together, the longest sources first.
 
     `max_batch_size` counts sentences ("examples") or source positions times the target drafts each sentence is decoded
-    with ("tokens"); a single sentence may exceed the latter. `slot`: the system reserves a position in each source;
-    `sharing`: which of them may share a batch; `most`: how many of a width, the longest of the batch, under these
-    settings.
+    with ("tokens"); a single sentence may exceed the latter. None leaves it to the engine.
     """
-    if max_batch_size < 1:
-        raise UserError(f"max_batch_size is {max_batch_size}; use 1 or more.")
     if batch_type not in ("tokens", "examples"):
         raise UserError(f"batch_type is {batch_type!r}; choose tokens or examples.")
-    widths = [padded_width(len(request.source), slot=slot) for request in requests]
-    longest_first = sorted(range(len(requests)), key=lambda index: -widths[index])
+    engine = decoder.engine
+    if max_batch_size is None:
+        max_batch_size = engine.batch_tokens if batch_type == "tokens" else engine.batch_tokens // 64
+    if max_batch_size < 1:
+        raise UserError(f"max_batch_size is {max_batch_size}; use 1 or more.")
+    widths = [padded_width(len(request.source), slot=decoder.reserves_slot) for request in requests]
+    keys = [batch_key(width, engine.batch_policy) for width in widths]
     batch: list[int] = []
     cost, limit = 0, None
 
-    def own_cost(index: int) -> int:
+    def cost_of(index: int) -> int:
         if batch_type == "examples":
             return 1
-        filled_up_to = index if sharing == "any" or not batch else batch[0]
-        return widths[filled_up_to] * _drafts(requests[index], settings)
+        widest = index if engine.batch_policy is BatchPolicy.ANY or not batch else batch[0]
+        return widths[widest] * _drafts(requests[index], settings)
 
-    for index in longest_first:
-        joins = not batch or company(widths[index], sharing) == company(widths[batch[0]], sharing)
-        if batch and not (joins and len(batch) != limit and cost + own_cost(index) <= max_batch_size):
+    for index in sorted(range(len(requests)), key=lambda index: -widths[index]):
+        joins = not batch or keys[index] == keys[batch[0]]
+        if batch and not (joins and len(batch) != limit and cost + cost_of(index) <= max_batch_size):
             yield batch
             batch, cost = [], 0
         if not batch:
-            limit = most(widths[index], settings)
-        cost += own_cost(index)
+            limit = engine.batch_limit(widths[index], settings)
+        cost += cost_of(index)
         batch.append(index)
     if batch:
         yield batch
 
 
-def company(width: int, sharing: Sharing) -> int:
-    """Sources of widths with the same company may share a batch."""
-    if sharing == "alike":
+def batch_key(width: int, policy: BatchPolicy) -> int:
+    """Return a number that is the same for widths of sources that may share a batch."""
+    if policy is BatchPolicy.SIMILAR_WIDTH:
         return width.bit_length()  # at most twice as long as each other
-    return 0 if sharing == "any" else width
+    return 0 if policy is BatchPolicy.ANY else width
 
 
 def _drafts(request: Request, settings: Any) -> int:
-    """How many targets a sentence is decoded into side by side."""
-    side_by_side: int = getattr(settings, "length_candidates", getattr(settings, "beam_size", 1))
+    """Return how many targets a sentence is decoded into side by side."""
     open_gaps = sum(isinstance(part, Gap) and part.length is None for part in request.template or ())
-    return side_by_side * SPLITS if open_gaps > 1 else side_by_side
+    drafts: int = settings.drafts_per_sentence
+    return drafts * SPLITS if open_gaps > 1 else drafts

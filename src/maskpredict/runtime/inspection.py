@@ -13,9 +13,9 @@ from maskpredict.config import dump_config
 from maskpredict.corpus.dataset import DESCRIPTION_FILE, Dataset
 from maskpredict.errors import UserError
 from maskpredict.model.folder import WEIGHTS_FILE, ModelFolder, is_model_folder
+from maskpredict.model.stored_weights import parameter_count
 from maskpredict.runtime.find_model import find_model
 from maskpredict.runtime.settings import resolve_settings
-from maskpredict.systems import build_system
 from maskpredict.yaml_dialect import inline_yaml
 
 _METRICS_FILE, _RUN_CONFIG_FILE = "metrics.jsonl", "config.yaml"
@@ -77,11 +77,11 @@ def _model(folder: Path, facts: dict[str, str]) -> list[str]:
     facts["system"] = contents.system
     facts["languages"] = f"{contents.languages.source} to {contents.languages.target}"
     facts["vocabulary"] = _sizes(source.vocab_size, target.vocab_size, contents.tokenizers.joint)
-    facts["parameters"] = f"{sum(weight.numel() for weight in contents.weights.values()):,}"
+    facts["parameters"] = f"{parameter_count(contents.weights):,}"
     facts["weights file"] = f"{(folder / WEIGHTS_FILE).stat().st_size:,} bytes"
     facts["architecture"] = _without_comments(dump_config(contents.config))
-    system = build_system(contents)  # compares names and shapes of all tensors
-    facts["decoding"] = _without_comments(dump_config(resolve_settings(system, contents.generation, {})))
+    contents.check_weights()
+    facts["decoding"] = _without_comments(dump_config(resolve_settings(contents.system, contents.generation, {})))
     declared = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("vocab_size")
     actual = {"source": source.vocab_size, "target": target.vocab_size}
     if declared != actual:

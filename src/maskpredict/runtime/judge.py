@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.errors import UserError
-from maskpredict.systems.autoregressive import Autoregressive
 from maskpredict.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -26,20 +25,20 @@ class Judge:
 
     def __init__(self, name: str, own: Translator, settings: Any, judged: Translator) -> None:
         """`own` judges, with these settings of its own; it is refused if it cannot judge the other."""
-        if not isinstance(own.system, Autoregressive):
-            raise UserError(f"the judge is a model of the system {own.system.name}; use an autoregressive one.")
+        if own.system != "autoregressive":
+            raise UserError(f"the judge is a model of the system {own.system}; use an autoregressive one.")
         if own.languages != judged.languages:
             there = f"{own.languages.source} to {own.languages.target}"
             raise UserError(f"the judge translates {there}; use one of the model's own languages.")
         sides = ((own.tokenizers.source, judged.tokenizers.source), (own.tokenizers.target, judged.tokenizers.target))
         if not all(_alike(one, other) for one, other in sides):
             raise UserError("the judge has other subwords than the model; use one trained on the same data folder.")
-        positions = own.system.config.max_positions
-        if positions < judged.system.config.max_positions:
+        positions = own.engine.config.max_positions
+        if positions < judged.engine.config.max_positions:
             raise UserError(f"the judge has {positions} positions, fewer than the model; use one with as many.")
         self.name = name
         """What it was opened as."""
-        self.system, self.settings, self.judged = own.system, settings, judged.system
+        self.decoder, self.settings, self.judged = own.decoder, settings, judged.decoder
         self.eos = own.tokenizers.target.special.eos
 
     def start(self, requests: Sequence[Request], settings: Any) -> Callable[[], list[list[Hypothesis]]]:
@@ -52,7 +51,7 @@ class Judge:
     def _in_order(self, requests: Sequence[Request], found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
         owners = [request for request, own in zip(requests, found, strict=True) for _ in own]
         targets = [self._target(hypothesis) for own in found for hypothesis in own]
-        judged = iter(self.system.score(owners, targets, self.settings))
+        judged = iter(self.decoder.score(owners, targets, self.settings))
         merits = [[hypothesis.score + next(judged).score for hypothesis in own] for own in found]
         return [
             [own[place] for place in sorted(range(len(own)), key=lambda place: -merit[place])]

@@ -7,8 +7,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import torch
-
 from maskpredict.corpus.reading import printable
 from maskpredict.decoding.drafts import shortest_with
 from maskpredict.decoding.hypothesis import Gap, Hypothesis, Pin, Request
@@ -47,10 +45,12 @@ class Line:
 class LineCodec:
     """Turns lines into requests and hypotheses into translations, for one model."""
 
-    def __init__(self, tokenizers: Tokenizers, max_positions: int, max_input: int, *, pretokenized: bool) -> None:
+    def __init__(
+        self, tokenizers: Tokenizers, max_positions: int, max_input: int, threads: int, *, pretokenized: bool
+    ) -> None:
         self.source, self.target = tokenizers.source, tokenizers.target
         self.max_positions, self.max_input = max_positions, max_input
-        self.pretokenized = pretokenized
+        self.threads, self.pretokenized = threads, pretokenized
 
     def requests(self, lines: Sequence[Line], first: int) -> list[list[Request]]:
         """Each line as one request, as several if it is too long, or as none if it has no text.
@@ -69,7 +69,7 @@ class LineCodec:
     def _all_ids(self, texts: list[str]) -> list[list[int]]:
         if self.pretokenized:
             return [self._ids(text, self.source) for text in texts]
-        threads = min(torch.get_num_threads(), MOST_THREADS, len(texts) // LINES_PER_THREAD)
+        threads = min(self.threads, MOST_THREADS, len(texts) // LINES_PER_THREAD)
         return self.source.encode_many(texts, max(1, threads))
 
     def _requests(self, line: Line, text: str, ids: list[int]) -> list[Request]:

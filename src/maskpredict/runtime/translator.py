@@ -15,32 +15,26 @@ from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from maskpredict.decoding.hypothesis import Hypothesis, Request
+from maskpredict.engines import load_engine
 from maskpredict.errors import UserError
-from maskpredict.model.batch import ROWS
 from maskpredict.model.folder import ModelFolder
-from maskpredict.runtime.batching import BatchType, batch_tokens, batches
-from maskpredict.runtime.compute_type import find_compute_type
-from maskpredict.runtime.find_model import find_device, find_model
-from maskpredict.runtime.halving import in_halves_if_needed
+from maskpredict.model.padding import ROWS
+from maskpredict.runtime.batching import BatchType, batches
+from maskpredict.runtime.find_model import find_model
 from maskpredict.runtime.judge import Judge
 from maskpredict.runtime.lines import Line, LineCodec, PinLike
+from maskpredict.runtime.out_of_memory import start_splitting
 from maskpredict.runtime.settings import resolve_settings
 from maskpredict.runtime.translation import Translation, joined
-from maskpredict.systems import build_system
+from maskpredict.systems import find_decoder
 
 __all__ = ["Translation", "Translator"]
 
 logger = logging.getLogger(__name__)
 
-MOST_THREADS = 4
-"""CPU threads unless more are asked for: the matrices of a few sentences are too small for many."""
 MOST_SETTINGS = 256
 """Combinations of settings that a translator remembers."""
-WINDOWS = {"cpu": 256, "cuda": 8_192}
-"""Lines that a stream looks at together, to put those of similar length into one batch: as many as take seconds."""
 
 
 class Translator:
@@ -52,42 +46,39 @@ class Translator:
         *,
         device: str = "auto",
         compute_type: str = "auto",
+        engine: str = "auto",
         intra_threads: int | None = None,
         max_input_length: int | None = None,
         judge: str | Path | ModelFolder | None = None,
     ) -> None:
-        """`model` is the name of a shipped model, a model or run folder, or an opened `ModelFolder`.
+        """Load a model: the name of a shipped one, a model or run folder, or an opened `ModelFolder`.
 
-        `compute_type` is auto, float32, bfloat16, float16, or int8 on a CPU; auto is the fastest that is exact enough,
-        and the attribute `compute_type` says which that is. `intra_threads` sets PyTorch's threads for the whole
-        process, and onnxruntime's for this translator, by default four at most on a CPU. A line with more than
+        `compute_type` is auto, float32, bfloat16, float16, or int8 on a CPU; auto is the fastest that is exact enough.
+        `engine` names one of `maskpredict.engines.ENGINES`; auto is the fastest that runs the model. The attributes
+        `device`, `compute_type` and `engine` say what was chosen. `intra_threads` is the number of CPU threads, by
+        default four at most; for engines that use PyTorch it is set for the whole process. A line with more than
         `max_input_length` subwords (at most what the model has positions for) is translated in pieces. `judge` is an
         autoregressive model with the same subwords, such as the teacher: the best translation is then the one that
         both together find likeliest.
         """
         contents = model if isinstance(model, ModelFolder) else ModelFolder.read(find_model(model))
-        self.device = find_device(device)
-        _set_threads(intra_threads, self.device)
-        self.compute_type = find_compute_type(compute_type, self.device, contents.config)
+        self.system = contents.system
+        """Name of the model's system."""
+        self.engine = load_engine(
+            contents, device=device, compute_type=compute_type, engine=engine, threads=intra_threads
+        )
+        self.decoder = find_decoder(contents.system)(contents.system, self.engine)
+        self.device, self.compute_type = self.engine.device, self.engine.compute_type
         self.languages, self.tokenizers = contents.languages, contents.tokenizers
         self.generation = contents.generation
-        self.system = build_system(contents, int8=self.compute_type == "int8")
-        if self.compute_type != "int8":
-            self.system.to(self.device, getattr(torch, self.compute_type))
-        logger.info("Computing in %s on %s, by %s.", self.compute_type, self.device, self.engine)
+        logger.info("Computing in %s on %s, by %s.", self.compute_type, self.device, self.engine.name)
         self.max_input_length = _input_limit(contents.config.max_positions, max_input_length)
-        self._batch_tokens = batch_tokens(self.device)
         self._resolved: dict[str, Any] = {}
         self._settings({})  # a damaged generation.json is noticed now
         self.judge = None if judge is None else self._opened_judge(judge)
 
-    @property
-    def engine(self) -> str:
-        """What does the computing: PyTorch, or onnxruntime where it is faster."""
-        return self.system.transformer.engine
-
     def _opened_judge(self, model: str | Path | ModelFolder) -> Judge:
-        opened = Translator(model, device=str(self.device), compute_type=self.compute_type)
+        opened = Translator(model, device=self.device, compute_type=self.compute_type)
         name = "" if isinstance(model, ModelFolder) else str(model)
         return Judge(name, opened, opened._settings({}), self)
 
@@ -154,7 +145,7 @@ class Translator:
         codec = self._codec(pretokenized)
         n_best = resolved.num_hypotheses > 1
         remaining, first = iter(lines), 1
-        while block := list(islice(remaining, window or self._window)):
+        while block := list(islice(remaining, window or self.engine.window)):
             per_line = codec.requests(block, first)
             requests = [request for own in per_line for request in own]
             found: dict[int, Translation] = {}
@@ -190,12 +181,12 @@ class Translator:
         resolved = self._settings(settings)
         codec = self._codec(pretokenized)
         remaining, first = iter(pairs), 1
-        while block := list(islice(remaining, window or self._window)):
+        while block := list(islice(remaining, window or self.engine.window)):
             ready = [codec.scored(*pair, number) for number, pair in enumerate(block, first)]
             requests, targets = [request for request, _ in ready], [target for _, target in ready]
             found: dict[int, Hypothesis] = {}
-            for batch in self._batches(requests, resolved, max_batch_size, batch_type):
-                scored = self.system.score([requests[i] for i in batch], [targets[i] for i in batch], resolved)
+            for batch in batches(requests, resolved, self.decoder, max_batch_size, batch_type):
+                scored = self.decoder.score([requests[i] for i in batch], [targets[i] for i in batch], resolved)
                 found.update(zip(batch, scored, strict=True))
             for index in range(len(block)):
                 yield codec.translation([found[index]], collapse_repeats=False, n_best=False)
@@ -219,40 +210,21 @@ class Translator:
 
         A GPU computes the next batch while the caller is busy with one.
         """
-        system = self.judge or self.system
+        translates = self.judge or self.decoder
 
         def start(batch: list[int]) -> Callable[[], list[list[Hypothesis]]]:
-            own = [requests[index] for index in batch]
-            return in_halves_if_needed(lambda some: system.start(some, settings), own, self.system.make_room)
+            chosen = [requests[index] for index in batch]
+            return start_splitting(lambda some: translates.start(some, settings), chosen, self.engine)
 
-        begun = ((batch, start(batch)) for batch in self._batches(requests, settings, max_batch_size, batch_type))
-        # A pair is there when its second has begun; the last batch has none to wait for.
-        for (batch, finish), _ in pairwise(chain(begun, [([], list)])):
+        to_start = batches(requests, settings, self.decoder, max_batch_size, batch_type)
+        started = ((batch, start(batch)) for batch in to_start)
+        # A pair is there when its second has been started; the last batch has none to wait for.
+        for (batch, finish), _ in pairwise(chain(started, [([], list)])):
             yield batch, finish()
 
-    def _batches(
-        self, requests: list[Request], settings: Any, max_batch_size: int | None, batch_type: BatchType
-    ) -> Iterator[list[int]]:
-        default = self._batch_tokens if batch_type == "tokens" else self._batch_tokens // 64
-        size = default if max_batch_size is None else max_batch_size
-        system = self.system
-        return batches(
-            requests,
-            settings,
-            size,
-            batch_type,
-            slot=system.reserves_slot,
-            sharing=system.sharing,
-            most=system.most_together,
-        )
-
-    @property
-    def _window(self) -> int:
-        return WINDOWS["cuda" if self.device.type == "cuda" else "cpu"]
-
     def _codec(self, pretokenized: bool) -> LineCodec:
-        positions = self.system.config.max_positions
-        return LineCodec(self.tokenizers, positions, self.max_input_length, pretokenized=pretokenized)
+        positions, threads = self.engine.config.max_positions, self.engine.threads
+        return LineCodec(self.tokenizers, positions, self.max_input_length, threads, pretokenized=pretokenized)
 
 
 def zip_equal(sources: Sequence[str], targets: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -260,13 +232,6 @@ def zip_equal(sources: Sequence[str], targets: Sequence[str]) -> Iterator[tuple[
     if len(sources) != len(targets):
         raise UserError(f"there are {len(sources)} sources and {len(targets)} targets; give one for each.")
     return zip(sources, targets, strict=True)
-
-
-def _set_threads(asked: int | None, device: torch.device) -> None:
-    if asked is not None and asked < 1:
-        raise UserError(f"intra_threads is {asked}; use 1 or more.")
-    if asked is not None or device.type == "cpu":
-        torch.set_num_threads(asked or min(MOST_THREADS, torch.get_num_threads()))
 
 
 def _input_limit(max_positions: int, asked: int | None) -> int:

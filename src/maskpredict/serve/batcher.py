@@ -7,8 +7,7 @@ import time
 from collections.abc import Sequence
 from threading import Thread
 
-import torch
-
+from maskpredict.decoding.engine import Engine
 from maskpredict.errors import UserError
 from maskpredict.runtime.translation import Translation
 from maskpredict.serve.logs import log_bug
@@ -20,8 +19,8 @@ from maskpredict.serve.queue import Job, Outcome, SentenceQueue
 class Batcher:
     """Runs until its queue is closed and empty."""
 
-    def __init__(self, queue: SentenceQueue, metrics: Metrics, threads: int) -> None:
-        self.queue, self.metrics, self.threads = queue, metrics, threads
+    def __init__(self, queue: SentenceQueue, metrics: Metrics, engines: Sequence[Engine]) -> None:
+        self.queue, self.metrics, self.engines = queue, metrics, engines
         self._thread = Thread(target=self._run, name="batcher", daemon=True)
 
     def start(self) -> None:
@@ -40,7 +39,8 @@ class Batcher:
             await asyncio.sleep(0.01)
 
     def _run(self) -> None:
-        torch.set_num_threads(self.threads)  # counts for the thread that calls it
+        for engine in self.engines:
+            engine.prepare_thread()
         trimmer = Trimmer()
         while batch := self.queue.take():
             begin = time.perf_counter()

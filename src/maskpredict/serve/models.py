@@ -8,9 +8,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from maskpredict.engines import default_threads
 from maskpredict.errors import UserError
-from maskpredict.model.batch import padded_width
 from maskpredict.model.folder import CONFIG_FILE, ModelFolder, is_model_folder
+from maskpredict.model.padding import padded_width
 from maskpredict.runtime.find_model import find_model, shipped_models
 from maskpredict.runtime.lines import clean
 from maskpredict.runtime.settings import resolve_settings
@@ -37,7 +38,7 @@ class ServedModel:
 
     def settings(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the settings that this kind of model has: an autoregressive one knows nothing of passes."""
-        known = {field.name for field in fields(self.translator.system.settings_type)}
+        known = {field.name for field in fields(self.translator.decoder.settings_type)}
         chosen = {name: value for name, value in asked.items() if name in known}
         defaults = resolve_settings(self.translator.system, self.translator.generation, {})
         for name in known & {"length_candidates", "beam_size"}:
@@ -55,7 +56,7 @@ class ServedModel:
     def width(self, tokens: int) -> int:
         """Padded width of a source with so many subwords: sentences of one width are computed together."""
         longest = min(tokens, self.translator.max_input_length) + 1  # the end mark
-        return padded_width(longest, slot=self.translator.system.reserves_slot)
+        return padded_width(longest, slot=self.translator.decoder.reserves_slot)
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def load_models(config: ServiceConfig) -> list[ServedModel]:
     options: dict[str, Any] = {
         "device": config.device,
         "compute_type": config.compute_type,
-        "intra_threads": config.threads,
+        "intra_threads": config.threads or max(1, default_threads() // config.workers),
     }
     return [ServedModel(choice.name, Translator(choice.folder, **options)) for choice in choose_models(config)]
 

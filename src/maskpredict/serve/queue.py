@@ -16,7 +16,7 @@ from functools import cached_property
 from threading import Condition
 from typing import Any
 
-from maskpredict.runtime.batching import company
+from maskpredict.runtime.batching import batch_key
 from maskpredict.runtime.lines import Line
 from maskpredict.runtime.translation import Translation
 from maskpredict.serve.models import ServedModel
@@ -44,8 +44,8 @@ class Job:
     @cached_property
     def company(self) -> tuple[object, ...]:
         """Jobs with the same company may be computed together."""
-        sharing = self.model.translator.system.sharing
-        return self.model.name, self.settings, company(self.model.width(self.tokens), sharing)
+        policy = self.model.translator.engine.batch_policy
+        return self.model.name, self.settings, batch_key(self.model.width(self.tokens), policy)
 
     @cached_property
     def cost(self) -> int:

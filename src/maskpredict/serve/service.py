@@ -6,9 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-import torch
-
-from maskpredict.runtime.batching import batch_tokens
 from maskpredict.runtime.lines import Line
 from maskpredict.runtime.translation import Translation
 from maskpredict.serve.batcher import Batcher
@@ -31,10 +28,9 @@ class TranslationService:
         models = load_models(config)
         self.languages = Languages(models)
         self.metrics = Metrics()
-        tokens = config.batch_tokens or batch_tokens(models[0].translator.device)
+        tokens = config.batch_tokens or models[0].translator.engine.batch_tokens
         self._queue = SentenceQueue(config.max_queue, tokens, config.batch_milliseconds / 1_000)
-        threads = config.threads or max(1, torch.get_num_threads() // config.workers)
-        self._batcher = Batcher(self._queue, self.metrics, threads)
+        self._batcher = Batcher(self._queue, self.metrics, [model.translator.engine for model in models])
 
     def start(self) -> None:
         """Begin to compute."""

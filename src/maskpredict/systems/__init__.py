@@ -1,73 +1,74 @@
-"""One file per system: how a transformer is trained (`loss`) and how it translates (`translate`).
+"""One file per system: what a transformer learns (its `loss`). How it is decoded stands in `maskpredict.decoding`.
 
-Nothing else in the project knows which systems there are: a new one is a new file and a line here.
+A new system is a new file and a line in `SYSTEMS`. Importing this package does not import PyTorch; `find_system` does.
 """
 
 from __future__ import annotations
 
-import torch
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from maskpredict.errors import UserError
-from maskpredict.model.folder import ModelFolder, take_weights
-from maskpredict.model.int8_transformer import Int8Transformer
-from maskpredict.model.onnxruntime_transformer import OnnxruntimeTransformer, is_available
-from maskpredict.model.unfilled import unfilled
-from maskpredict.systems.autoregressive import Autoregressive
-from maskpredict.systems.base import Loss, System, Vocabulary
-from maskpredict.systems.cmlm import CMLM
-from maskpredict.systems.ctc import CTC
-from maskpredict.systems.fairseq_cmlm import FairseqCMLM, FairseqRelativeCMLM
-from maskpredict.systems.fertility import Fertility
-from maskpredict.systems.refinement import Refinement
+from maskpredict.special_ids import SpecialIds
 from maskpredict.tokenizer import Tokenizers
 
-SYSTEMS: dict[str, type[System]] = {
-    system.name: system
-    for system in (CMLM, Autoregressive, Fertility, CTC, Refinement, FairseqCMLM, FairseqRelativeCMLM)
+if TYPE_CHECKING:
+    from maskpredict.decoding.decoder import Decoder
+    from maskpredict.systems.base import System
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The sizes and special ids of a model's vocabularies."""
+
+    source_size: int
+    target_size: int
+    special: SpecialIds
+    """Ids of the target side's special symbols."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a system's two halves are, as module:class."""
+
+    learns: str
+    decodes: str
+
+
+SYSTEMS: dict[str, Entry] = {
+    "cmlm": Entry("systems.cmlm:CMLM", "decoding.masked:MaskedDecoder"),
+    "autoregressive": Entry("systems.autoregressive:Autoregressive", "decoding.beam:BeamDecoder"),
+    "fertility": Entry("systems.fertility:Fertility", "decoding.one_pass:OnePassDecoder"),
+    "ctc": Entry("systems.ctc:CTC", "decoding.alignment:AlignmentDecoder"),
+    "refinement": Entry("systems.refinement:Refinement", "decoding.masked:RefinementDecoder"),
+    "fairseq_cmlm": Entry("systems.fairseq_cmlm:FairseqCMLM", "decoding.framed:FramedDecoder"),
+    "fairseq_cmlm_relative": Entry("systems.fairseq_cmlm:FairseqRelativeCMLM", "decoding.framed:FramedDecoder"),
 }
 """Systems by the name that configs and model folders use."""
 
 
 def find_system(name: str) -> type[System]:
-    """The system of that name."""
+    """Return the PyTorch module of the system of that name."""
+    return _load(_entry(name).learns)
+
+
+def find_decoder(name: str) -> type[Decoder]:
+    """Return the decoder of the system of that name."""
+    return _load(_entry(name).decodes)
+
+
+def vocabulary_of(tokenizers: Tokenizers) -> Vocabulary:
+    """Return what a system must know of these tokenizers."""
+    return Vocabulary(tokenizers.source.vocab_size, tokenizers.target.vocab_size, tokenizers.target.special)
+
+
+def _entry(name: str) -> Entry:
     if name not in SYSTEMS:
         raise UserError(f"there is no system '{name}'; choose one of {', '.join(SYSTEMS)}.")
     return SYSTEMS[name]
 
 
-def build_system(contents: ModelFolder, *, int8: bool = False, onnxruntime: bool | None = None) -> System:
-    """The system a model folder holds, ready to translate on the CPU; with `int8`, in eight bits there.
-
-    In eight bits, onnxruntime computes what it can where it is available, unless told otherwise.
-    """
-    with unfilled():
-        system = find_system(contents.system)(contents.config, vocabulary_of(contents.tokenizers))
-    take_weights(system, contents.weights, int8=int8)
-    if int8 and system.works_in_passes and (is_available() if onnxruntime is None else onnxruntime):
-        system.transformer = OnnxruntimeTransformer(system.transformer, torch.get_num_threads())
-    elif int8:
-        system.transformer = Int8Transformer(system.transformer)
-    return system.eval()
-
-
-def vocabulary_of(tokenizers: Tokenizers) -> Vocabulary:
-    """What a system must know of these tokenizers."""
-    return Vocabulary(tokenizers.source.vocab_size, tokenizers.target.vocab_size, tokenizers.target.special)
-
-
-__all__ = [
-    "CMLM",
-    "CTC",
-    "SYSTEMS",
-    "Autoregressive",
-    "FairseqCMLM",
-    "FairseqRelativeCMLM",
-    "Fertility",
-    "Loss",
-    "Refinement",
-    "System",
-    "Vocabulary",
-    "build_system",
-    "find_system",
-    "vocabulary_of",
-]
+def _load(place: str) -> Any:
+    module, name = place.split(":")
+    return getattr(import_module(f"maskpredict.{module}"), name)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from maskpredict.model.batch import round_up
 from maskpredict.model.layout import Layout, Padded
+from maskpredict.model.padding import round_up
 
 
 def sample_masks(layout: Layout) -> Tensor:

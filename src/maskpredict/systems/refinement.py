@@ -10,14 +10,11 @@ source and pool the encoder's output: what is compared is then the way of refini
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from maskpredict.decoding.settings import MaskPredictSettings
-from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens
 from maskpredict.systems.base import Loss
 from maskpredict.systems.cmlm import CMLM
@@ -28,24 +25,10 @@ MOST_NOISE = 0.5
 """Largest share of a sentence's words that noise replaces; the share is drawn for each sentence."""
 
 
-@dataclass(frozen=True)
-class RefinementSettings(MaskPredictSettings):
-    """How a refinement model translates."""
-
-    strategy: str = "refine"
-    """Order in which the target is filled in; this model has learned no other."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.strategy != "refine":
-            raise UserError(f"a refinement model has learned no other strategy than refine, not {self.strategy}.")
-
-
 class Refinement(CMLM):
     """Predicts the whole target from the source and an earlier attempt at it."""
 
     name: ClassVar[str] = "refinement"
-    settings_type: ClassVar[type] = RefinementSettings
 
     def loss(self, batch: Batch) -> Loss:
         """Cross-entropy of all tokens in two passes, from masks and from what is to be corrected, plus the length's."""

@@ -34,7 +34,7 @@ def average(sources: Sequence[Path], out: Path, *, overwrite: bool = False) -> A
     for folder, model in zip(folders, models, strict=True):
         if _kind(model) != _kind(models[0]):
             raise UserError(f"{folder} holds another kind of model than {folders[0]}; average like with like.")
-    weights = average_weights(folders)
+    weights = {name: tensor.numpy() for name, tensor in average_weights(folders).items()}
     replace(models[0], weights=weights).write(out, overwrite=overwrite)
     return AverageReport(out, tuple(folders))
 

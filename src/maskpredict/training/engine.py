@@ -17,7 +17,7 @@ from torch import Tensor
 
 from maskpredict.corpus.batches import PairArrays
 from maskpredict.model.batch import Batch
-from maskpredict.systems import Loss, System
+from maskpredict.systems.base import Loss, System
 from maskpredict.training.feed import packed_tensors, packed_tokens, to_batch
 
 WARM_UP = 3

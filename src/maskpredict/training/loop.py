@@ -17,8 +17,8 @@ import torch
 from maskpredict.corpus.batches import PackedBatches, PaddedBatches
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.errors import UserError
-from maskpredict.model.batch import round_up
-from maskpredict.model.folder import load_weights, own_weights
+from maskpredict.model.module_weights import load_weights, tensors_of
+from maskpredict.model.padding import round_up
 from maskpredict.progress import Progress, Task
 from maskpredict.training.checkpoint import (
     OPTIMIZER_FILE,
@@ -227,7 +227,7 @@ class Run:
             validations_since_best=0 if better else self.state.validations_since_best + 1,
         )
         if self.metrics:
-            keep_best(self.folder.best, self.state, losses["loss"], own_weights(self.system), self.config.keep_best)
+            keep_best(self.folder.best, self.state, losses["loss"], tensors_of(self.system), self.config.keep_best)
             if self.config.validation.bleu_sentences:
                 losses["bleu"] = self.validation.bleu()
             self.metrics.record("valid", self.state.update, losses)
@@ -240,7 +240,7 @@ class Run:
             save_checkpoint(
                 self.folder.checkpoints,
                 self.state,
-                own_weights(self.system),
+                tensors_of(self.system),
                 self.optimizer.memory(self.names),
             )
         self.team.wait()
@@ -249,7 +249,7 @@ class Run:
         """Average the best checkpoints into the finished model folder."""
         if self.team.first:
             best = checkpoints(self.folder.best)
-            weights = average_weights(best) if best else own_weights(self.system)
+            weights = average_weights(best) if best else tensors_of(self.system)
             save_model(self.folder.model, self.system, weights, self.dataset)
         self.team.wait()
         return self.folder.model

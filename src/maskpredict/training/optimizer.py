@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from maskpredict.systems import System
+from maskpredict.systems.base import System
 from maskpredict.training.config import OptimizerConfig
 from maskpredict.training.engine import Engine, part_seed
 from maskpredict.training.feed import Update

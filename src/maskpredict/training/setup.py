@@ -11,8 +11,10 @@ from torch import Tensor
 from maskpredict.corpus.dataset import Dataset, ParallelIds
 from maskpredict.errors import UserError
 from maskpredict.model.config import preset
-from maskpredict.model.folder import ModelFolder, load_weights
-from maskpredict.systems import System, find_system, vocabulary_of
+from maskpredict.model.folder import ModelFolder
+from maskpredict.model.module_weights import load_weights
+from maskpredict.systems import find_system, vocabulary_of
+from maskpredict.systems.base import System
 from maskpredict.training.config import TrainConfig
 from maskpredict.training.start import start_weights
 
@@ -25,7 +27,7 @@ def save_model(folder: Path, system: System, weights: dict[str, Tensor], dataset
         system.config,
         dataset.languages,
         dataset.tokenizers,
-        weights,
+        {name: tensor.numpy() for name, tensor in weights.items()},
         {"suppress_tokens": [special.pad, special.bos, special.mask]},
     ).write(folder, overwrite=True)
 

@@ -9,21 +9,21 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from torch import Tensor
-
 from maskpredict.model.config import ModelConfig
-from maskpredict.model.folder import ModelFolder, own_weights
-from maskpredict.systems import System
+from maskpredict.model.folder import ModelFolder
+from maskpredict.model.module_weights import weights_of
+from maskpredict.model.stored_weights import Array
+from maskpredict.systems.base import System
 
 _LAYER = re.compile(r"(?<=^transformer\.)(encoder|decoder)\.(\d+)(?=\.)")
 
 
-def start_weights(system: System, folder: Path) -> dict[str, Tensor]:
+def start_weights(system: System, folder: Path) -> dict[str, Array]:
     """All weights of a system: those of the model in `folder` where it has them, else its own.
 
     A student may start from its teacher: the transformer is the same, the length head stays as it is.
     """
-    start, own = ModelFolder.read(folder), own_weights(system)
+    start, own = ModelFolder.read(folder), weights_of(system)
     names = {name: _counterpart(name, start.config, system.config) for name in own}
     kept = {name: weight for name, weight in own.items() if not name.startswith("transformer.")}
     return {**kept, **{name: start.weights[other] for name, other in names.items() if other in start.weights}}

@@ -10,8 +10,10 @@ from maskpredict.config import from_dict
 from maskpredict.corpus.batches import PaddedBatches
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.decoding.hypothesis import Request
-from maskpredict.model.batch import padded_width
-from maskpredict.systems import System
+from maskpredict.engines.torch.engine import TorchEngine
+from maskpredict.model.padding import padded_width
+from maskpredict.systems import find_decoder
+from maskpredict.systems.base import System
 from maskpredict.training.config import TrainConfig
 from maskpredict.training.engine import mixed_precision, part_seed, sums_of
 from maskpredict.training.feed import to_batch
@@ -69,14 +71,14 @@ class Validation:
         assert self.split.texts is not None
         count = min(self.config.validation.bleu_sentences, len(self.split))
         longest = self.config.batch.max_length
-        self.system.eval()
+        decoder = find_decoder(self.system.name)(self.system.name, TorchEngine(self.system, str(self.system.device)))
         eos = self.system.special.eos
         sources = [(*self.split.source[i][: longest - 1].tolist(), eos) for i in range(count)]
         outputs = [""] * count
         widths = [padded_width(len(source), slot=self.system.reserves_slot) for source in sources]
         by_width = sorted(range(count), key=lambda i: widths[i])
         for group in _groups([widths[i] for i in by_width], by_width):
-            found = self.system.translate([Request(sources[i]) for i in group], self.settings)
+            found = decoder.translate([Request(sources[i]) for i in group], self.settings)
             for i, hypotheses in zip(group, found, strict=True):
                 ids = hypotheses[0].ids
                 outputs[i] = self.dataset.tokenizers.target.decode(ids[: ids.index(eos)] if eos in ids else ids)
@@ -87,7 +89,10 @@ class Validation:
 def decoding_settings(system: System, settings: dict[str, Any]) -> Any:
     """The system's settings with these values; PAD, BOS and MASK are never produced by a model trained here."""
     special = system.special
-    return from_dict(system.settings_type, {"suppress_tokens": [special.pad, special.bos, special.mask], **settings})
+    return from_dict(
+        find_decoder(system.name).settings_type,
+        {"suppress_tokens": [special.pad, special.bos, special.mask], **settings},
+    )
 
 
 def _groups(widths: list[int], items: list[int]) -> list[list[int]]:

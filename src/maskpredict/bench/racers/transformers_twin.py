@@ -14,11 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from maskpredict.engines.torch.loading import load_system
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder import ModelFolder
 from maskpredict.runtime.settings import resolve_settings
 from maskpredict.special_ids import SpecialIds
-from maskpredict.systems import build_system
 
 POSITION_OFFSET = 2
 """Rows at the start of BART's position tables that no position uses."""
@@ -61,8 +61,8 @@ def transformers_twin(contents: ModelFolder) -> Any:
             twin = BartForConditionalGeneration(BartConfig(**shape))
     for side in (twin.model.encoder, twin.model.decoder):
         side.layernorm_embedding = nn.Identity()
-    system = build_system(contents)
-    suppressed = resolve_settings(system, contents.generation, {}).suppress_tokens
+    system = load_system(contents)
+    suppressed = resolve_settings(contents.system, contents.generation, {}).suppress_tokens
     weights = dict(_renamed(system.state_dict()))
     weights["model.shared.weight"] = weights["model.decoder.embed_tokens.weight"]
     weights["final_logits_bias"] = _never(suppressed, vocab_size)

@@ -1,0 +1,50 @@
+"""What the Translator asks of a model: requests in ids in, hypotheses in ids out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from maskpredict.decoding.engine import Engine
+from maskpredict.decoding.hypothesis import Hypothesis, Request
+from maskpredict.errors import UserError
+
+StartedTranslation = Callable[[], list[list[Hypothesis]]]
+"""Waits for a batch, and returns each sentence's translations, best first."""
+
+
+class Decoder(ABC):
+    """Translates and scores batches with a model on an engine."""
+
+    settings_type: ClassVar[type]
+    """Dataclass of the decoding settings."""
+    reserves_slot: ClassVar[bool] = False
+    """True when the engine puts a vector of its own in front of each source, which takes one position."""
+
+    def __init__(self, system: str, engine: Engine) -> None:
+        self.system = system
+        """Name of the model's system."""
+        self.engine = engine
+
+    @abstractmethod
+    def start(self, requests: Sequence[Request], settings: Any) -> StartedTranslation:
+        """Begin to translate requests that may share a batch (`Engine.batch_policy`).
+
+        An engine that leaves the work to a GPU returns early, so that the host can do something else meanwhile.
+        """
+
+    def translate(self, requests: Sequence[Request], settings: Any) -> list[list[Hypothesis]]:
+        """Return translations of each request, best first."""
+        return self.start(requests, settings)()
+
+    @abstractmethod
+    def score(self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: Any) -> list[Hypothesis]:
+        """Return the given targets (end mark included) with the scores `translate` would give them."""
+
+    def refuse_constraints(self, requests: Sequence[Request]) -> None:
+        """Refuse pins, gaps and lengths, for systems that cannot obey them."""
+        if any(request.pins or request.template or request.length for request in requests):
+            raise UserError(
+                f"models of the system {self.system} cannot pin words, fill gaps or keep to a length; use a CMLM."
+            )

@@ -1,0 +1,161 @@
+"""The contract of an engine: it encodes sources, and runs decoder passes over drafts of their targets.
+
+Everything else is decoding's: which lengths, which masks, scores, traces, pins. An engine answers with arrays of the
+library it computes with, and decoding goes on in that library. `maskpredict.engines` has the engines, and chooses.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from maskpredict.decoding.arrays import Array
+from maskpredict.decoding.candidates import Finished
+from maskpredict.decoding.hypothesis import Hypothesis, Request
+from maskpredict.decoding.settings import BeamSettings
+from maskpredict.model.config import ModelConfig
+from maskpredict.special_ids import SpecialIds
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Query:
+    """What a pass is asked about the masked positions."""
+
+    suppress: tuple[int, ...] = ()
+    """Ids that are never predicted."""
+    no_end_BT: Array | None = None
+    """True where the end mark may not be predicted either."""
+    given_BT: Array | None = None
+    """Tokens whose log-probabilities are wanted, too."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The answer, [B, T] each; anything outside the masked positions."""
+
+    tokens_BT: Array
+    """The likeliest token, the lowest id of equals."""
+    log_probs_BT: Array
+    """Its log-probability, float32."""
+    given_log_probs_BT: Array | None = None
+    """That of the given token, float32."""
+
+
+class Passes(Protocol):
+    """Decoder passes over one group of drafts."""
+
+    def array(self, rows: Sequence[Sequence[int]], fill: int) -> Array:
+        """Return rows of ids as an array [B, T], padded to a width that suits the engine."""
+
+    def predict(self, tokens_BT: Array, masked_BT: Array, query: Query) -> Prediction:
+        """Run the decoder. Rows without masked positions cost nothing."""
+
+    def log_probs(self, tokens_BT: Array, query: Query) -> Array:
+        """Return the log-probabilities [T, V] of all tokens at every position of the first draft."""
+
+
+class Encoded(Protocol):
+    """A batch of sources after the encoder, ready for any number of passes."""
+
+    @property
+    def length_log_probs_BL(self) -> npt.NDArray[np.float32]:
+        """Log-probabilities of target lengths; for systems that predict them."""
+
+    @property
+    def positions(self) -> list[int]:
+        """Target positions of each source; for systems that do not predict lengths."""
+
+    def groups(self, lengths: Sequence[int]) -> list[list[int]]:
+        """Divide drafts of these lengths into those to be decoded together."""
+
+    def passes(self, owner: Sequence[int], lengths: Sequence[int]) -> Passes:
+        """Prepare passes over drafts of these lengths, each of the source that `owner` names."""
+
+    def run(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+        """Call all of these, at the same time where the engine can, and return their results in order."""
+
+
+class BatchPolicy(Enum):
+    """Which sources may share a batch without changing each other's translation."""
+
+    SAME_WIDTH = "same width"
+    """Those of one padded width: rounding depends on the width of a matrix product."""
+    SIMILAR_WIDTH = "similar width"
+    """Those at most twice as long as each other: on a GPU in half precision, rounding depends on the batch anyway."""
+    ANY = "any"
+    """All: each sentence is computed by itself."""
+
+
+StartedBatch = Callable[[], list[list[Finished]] | None]
+"""Waits for a batch, and returns each sentence's finished candidates; None if the batch must be decoded in passes."""
+
+
+class Engine(ABC):
+    """A loaded model on some hardware."""
+
+    name: str
+    """What `maskpredict.engines` calls it."""
+    config: ModelConfig
+    special: SpecialIds
+    """Of the target side."""
+    device: str
+    """cpu or cuda, with a number where there are several."""
+    compute_type: str
+    """float32, float16, bfloat16 or int8."""
+    batch_policy: BatchPolicy = BatchPolicy.ANY
+    batch_tokens: int = 2_048
+    """Default size of a batch: source positions times drafts."""
+    window: int = 256
+    """Lines of a stream looked at together, to batch those of similar length: as many as take seconds."""
+    out_of_memory: tuple[type[BaseException], ...] = ()
+    """What it raises when a batch does not fit; the batch is then split."""
+
+    threads: int = 1
+    """CPU threads that it may use."""
+
+    @abstractmethod
+    def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
+        """Run the encoder on ids, end marks included."""
+
+    def start(self, requests: Sequence[Request], settings: Any) -> StartedBatch | None:
+        """Start all passes over a batch at once, where the engine can; None to have it decoded pass by pass."""
+        return None
+
+    def batch_limit(self, width: int, settings: Any) -> int | None:
+        """Return how many sources of this padded width make the fastest batch; None for no limit."""
+        return None
+
+    def working(self) -> AbstractContextManager[None]:
+        """Return a context to hold while passes are made."""
+        return nullcontext()
+
+    def prepare_thread(self) -> None:  # noqa: B027
+        """Make the calling thread ready to decode: one that did not load the model calls this once."""
+
+    def free_memory(self) -> None:  # noqa: B027
+        """Drop caches that exist for speed alone. Called when memory has run out."""
+
+
+class CausalEngine(Engine):
+    """An engine that can also run a decoder word by word."""
+
+    @abstractmethod
+    def search(
+        self, sources: Sequence[Sequence[int]], limits: Sequence[int], settings: BeamSettings
+    ) -> list[list[Hypothesis]]:
+        """Run a beam search; `limits` are the longest lengths of the targets. Returns the best hypotheses first."""
+
+    @abstractmethod
+    def target_log_probs(
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], suppress: tuple[int, ...]
+    ) -> list[list[float]]:
+        """Return the log-probability of every token of the given targets."""

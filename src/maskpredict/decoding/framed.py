@@ -1,0 +1,58 @@
+"""Decoding of fairseq's CMLMs, whose drafts stand between a fixed BOS and a fixed end mark.
+
+Elsewhere a target is its subwords and the end mark: BOS is added here and taken away again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from maskpredict.decoding.arrays import Array
+from maskpredict.decoding.candidates import Finished
+from maskpredict.decoding.decoder import StartedTranslation
+from maskpredict.decoding.finish import Finisher
+from maskpredict.decoding.hypothesis import Request
+from maskpredict.decoding.masked import MaskedDecoder
+from maskpredict.decoding.settings import MaskPredictSettings
+from maskpredict.decoding.trace import Pass
+
+LENGTH_OFFSET = 128
+"""The length class of a target as long as its source, where classes are differences to the source's length."""
+
+
+class FramedDecoder(MaskedDecoder):
+    """As `MaskedDecoder`, between fixed ends."""
+
+    def start(self, requests: Sequence[Request], settings: MaskPredictSettings) -> StartedTranslation:
+        """As in `Decoder`, always pass by pass: engines that make all passes at once mask the end mark."""
+        found = self._in_passes(requests, settings)
+        return lambda: found
+
+    def finisher(self, requests: Sequence[Request], settings: MaskPredictSettings) -> Finisher:
+        """As in `MaskedDecoder`."""
+        encoded = self.engine.encode([request.source for request in requests])
+        return _FramedFinisher(encoded, self.engine.special, settings)
+
+
+class _FramedFinisher(Finisher):
+    """Completes drafts with BOS in front and the end mark already in its place."""
+
+    def finish(
+        self, drafts: Sequence[Sequence[int]], owner: Sequence[int], given: Sequence[Sequence[int]] | None = None
+    ) -> list[Finished]:
+        """As in `Finisher`, on drafts and targets without BOS."""
+        framed_given = None if given is None else [[self.special.bos, *target] for target in given]
+        return [_without_bos(row) for row in super().finish(list(map(self._framed, drafts)), owner, framed_given)]
+
+    def first_guess(self, draft: Sequence[int], sentence: int) -> Array:
+        """As in `Finisher`, on a draft without BOS."""
+        return super().first_guess(self._framed(draft), sentence)[1:]
+
+    def _framed(self, draft: Sequence[int]) -> list[int]:
+        return [self.special.bos, *draft[:-1], self.special.eos]
+
+
+def _without_bos(row: Finished) -> Finished:
+    history = [Pass(step.masked[1:], step.ids[1:], step.probabilities[1:]) for step in row.history]
+    return replace(row, ids=row.ids[1:], log_probs=row.log_probs[1:], history=history)

@@ -1,0 +1,108 @@
+"""Decoding of conditional masked language models: mask-predict over a few target lengths (section 3 of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import ClassVar
+
+from maskpredict.decoding.candidates import Finished, candidate_lengths, likely_lengths, ranked
+from maskpredict.decoding.decoder import Decoder, StartedTranslation
+from maskpredict.decoding.drafts import pinned_draft, place_phrases, shortest_with, template_drafts
+from maskpredict.decoding.finish import Finisher
+from maskpredict.decoding.hypothesis import Hypothesis, Request
+from maskpredict.decoding.settings import MaskPredictSettings, RefinementSettings
+from maskpredict.errors import UserError
+
+
+class MaskedDecoder(Decoder):
+    """Completes drafts of the likeliest lengths, and ranks them by their mean log-probability."""
+
+    settings_type: ClassVar[type] = MaskPredictSettings
+    reserves_slot: ClassVar[bool] = True
+
+    def start(self, requests: Sequence[Request], settings: MaskPredictSettings) -> StartedTranslation:
+        """As in `Decoder`: all passes at once where the engine can, else one after the other."""
+        started = self.engine.start(requests, settings)
+        if started is None:
+            found = self._in_passes(requests, settings)
+            return lambda: found
+
+        def finish() -> list[list[Hypothesis]]:
+            candidates = started()
+            if candidates is None:
+                return self._in_passes(requests, settings)
+            return [ranked(own, settings) for own in candidates]
+
+        return finish
+
+    def score(
+        self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: MaskPredictSettings
+    ) -> list[Hypothesis]:
+        """Mask-predict at each target's length, charging every position with the probability of the given token the
+        last time it was predicted: what `translate` reports when it arrives at these tokens itself."""
+        drafts = [[self.engine.special.mask] * len(target) for target in targets]
+        with self.engine.working():
+            rows = self.finisher(requests, settings).finish(drafts, range(len(drafts)), given=targets)
+        return [ranked([row], settings)[0] for row in rows]
+
+    def finisher(self, requests: Sequence[Request], settings: MaskPredictSettings) -> Finisher:
+        """Run the encoder, and return what completes drafts of these requests."""
+        return Finisher(self.engine.encode([request.source for request in requests]), self.engine.special, settings)
+
+    def _in_passes(self, requests: Sequence[Request], settings: MaskPredictSettings) -> list[list[Hypothesis]]:
+        with self.engine.working():
+            return [ranked(own, settings) for own in self._candidates(requests, settings)]
+
+    def _candidates(self, requests: Sequence[Request], settings: MaskPredictSettings) -> list[list[Finished]]:
+        finisher = self.finisher(requests, settings)
+        log_probs_BL = finisher.encoded.length_log_probs_BL
+        lengths = candidate_lengths(log_probs_BL, settings.length_candidates, self._longest)
+        likely = likely_lengths(log_probs_BL, lengths, settings.length_threshold)
+        # Unlikely lengths are tried only where as many translations are asked for.
+        tried = [own[: max(len(first), settings.num_hypotheses)] for own, first in zip(lengths, likely, strict=True)]
+        drafts = [self._drafts(finisher, n, request, tried[n]) for n, request in enumerate(requests)]
+        owner = [sentence for sentence, own in enumerate(drafts) for _ in own]
+        candidates: list[list[Finished]] = [[] for _ in requests]
+        for sentence, done in zip(owner, finisher.finish(list(chain(*drafts)), owner), strict=True):
+            unlikely = len(done.ids) in tried[sentence][len(likely[sentence]) :]
+            # What is imposed may be longer than any length that the model predicts.
+            log_prob = float(log_probs_BL[sentence, min(len(done.ids), log_probs_BL.shape[1] - 1)])
+            set_aside = done.set_aside or unlikely
+            candidates[sentence].append(replace(done, set_aside=set_aside, length_log_prob=log_prob))
+        return candidates
+
+    def _drafts(self, finisher: Finisher, sentence: int, request: Request, lengths: list[int]) -> list[list[int]]:
+        """Return one draft for each length candidate, with whatever the request imposes."""
+        mask, eos = self.engine.special.mask, self.engine.special.eos
+        if request.template is not None:
+            drafts = template_drafts(request.template, lengths, mask, eos)
+            self._refuse_length(min(map(len, drafts)))
+            return [draft for draft in drafts if len(draft) <= self._longest]
+        if request.length is not None:
+            lengths = [request.length]
+        elif request.pins:
+            lengths = list(dict.fromkeys(max(length, shortest_with(request.pins, mask)) for length in lengths))
+        self._refuse_length(lengths[0])
+        drafts = [pinned_draft(length, request.pins, mask) for length in lengths]
+        phrases = [pin.ids for pin in request.pins if pin.place is None]
+        if not phrases:
+            return drafts
+        return [place_phrases(draft, phrases, finisher.first_guess(draft, sentence), mask) for draft in drafts]
+
+    @property
+    def _longest(self) -> int:
+        return self.engine.config.max_positions - 1
+
+    def _refuse_length(self, length: int) -> None:
+        if not 1 <= length <= self._longest:
+            raise UserError(
+                f"a target of {length} positions was asked for; this model has between 1 and {self._longest}."
+            )
+
+
+class RefinementDecoder(MaskedDecoder):
+    """Predicts all words anew in each pass, seeing those of the pass before."""
+
+    settings_type: ClassVar[type] = RefinementSettings

@@ -1,0 +1,201 @@
+"""onnxruntime on a CPU, in int8 or float32, without PyTorch: the fastest way through passes over whole sentences.
+
+Each draft is computed by itself, in its own shape, so a translation does not depend on the batch.
+
+Shape letters: B rows, T positions, M masked positions, L lengths, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from maskpredict.decoding.engine import Engine, Prediction, Query
+from maskpredict.engines.onnxruntime.fairseq_lengths import fairseq_length_log_probs
+from maskpredict.engines.onnxruntime.graph import Arrays
+from maskpredict.engines.onnxruntime.graphs import LENGTH_TABLE, decoder_graph, memory_names, source_graph
+from maskpredict.engines.onnxruntime.program import Program, Workers
+from maskpredict.errors import UserError
+from maskpredict.model.folder import ModelFolder
+
+T = TypeVar("T")
+Tokens = npt.NDArray[np.int64]
+
+
+class OnnxruntimeEngine(Engine):
+    """A model as two ONNX graphs: the encoder, and one pass of the decoder."""
+
+    name = "onnxruntime"
+
+    def __init__(self, contents: ModelFolder, compute_type: str, threads: int) -> None:
+        contents.check_weights()
+        self.system, self.config, self.special = contents.system, contents.config, contents.tokenizers.target.special
+        self.device, self.compute_type, self.threads = "cpu", compute_type, threads
+        self.vocabulary = contents.tokenizers.target.vocab_size
+        self.has_slot = contents.system in ("cmlm", "refinement")
+        self.has_states = contents.system == "ctc"
+        self.begins_with_bos = contents.system.startswith("fairseq")
+        self.length_table = contents.weights[LENGTH_TABLE] if self.begins_with_bos else None
+        self.workers = Workers(threads)
+        int8 = compute_type == "int8"
+        source = partial(source_graph, contents.config, contents.weights, slot=self.has_slot, int8=int8)
+        decoder = partial(decoder_graph, contents.config, contents.weights, int8=int8)
+        self.source_program, self.decoder_program = Program(source, self.workers), Program(decoder, self.workers)
+        self.memory = [name for depth in range(contents.config.decoder_layers) for name in memory_names(depth)]
+
+    def encode(self, sources: Sequence[Sequence[int]]) -> EncodedEach:
+        """As in `Engine`."""
+        return EncodedEach(self, self.workers.run([partial(self._encode_one, ids) for ids in sources]))
+
+    def _encode_one(self, ids: Sequence[int]) -> Source:
+        before = [self.special.bos] if self.begins_with_bos else []
+        outputs = list(self.memory)
+        if self.has_slot:
+            outputs.append("length_log_probs")
+        if self.has_states:
+            outputs.append("states")
+        if self.begins_with_bos:
+            outputs.append("encoded")
+        results = self.source_program.run({"ids": np.array([*before, *ids])}, outputs)
+        memory = {name: results[name] for name in self.memory}
+        if self.has_states:
+            return Source({**memory, "states": results["states"]}, positions=results["states"].shape[1])
+        if self.has_slot:
+            return Source(memory, results["length_log_probs"][0])
+        assert self.length_table is not None
+        relative = self.system == "fairseq_cmlm_relative"
+        log_probs_L = fairseq_length_log_probs(
+            results["encoded"][0], self.length_table, self.config.max_positions, relative=relative
+        )
+        return Source(memory, log_probs_L)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A sentence after the encoder."""
+
+    inputs: Arrays
+    """Inputs of the decoder's graph that depend on the source alone."""
+    length_log_probs_L: npt.NDArray[np.float32] | None = None
+    positions: int | None = None
+
+
+@dataclass(frozen=True)
+class EncodedEach:
+    """Sources after the encoder."""
+
+    engine: OnnxruntimeEngine
+    sources: list[Source]
+
+    @property
+    def length_log_probs_BL(self) -> npt.NDArray[np.float32]:
+        """As in `Encoded`."""
+        rows = [source.length_log_probs_L for source in self.sources if source.length_log_probs_L is not None]
+        if not rows:
+            raise UserError(f"{self.engine.system} models do not predict target lengths.")
+        return np.stack(rows)
+
+    @property
+    def positions(self) -> list[int]:
+        """As in `Encoded`."""
+        return [source.positions for source in self.sources if source.positions is not None]
+
+    def groups(self, lengths: Sequence[int]) -> list[list[int]]:
+        """As in `Encoded`: each draft by itself."""
+        return [[row] for row in range(len(lengths))]
+
+    def passes(self, owner: Sequence[int], lengths: Sequence[int]) -> OnnxruntimePasses:
+        """As in `Encoded`."""
+        return OnnxruntimePasses(self.engine, [self.sources[row] for row in owner], lengths)
+
+    def run(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+        """As in `Encoded`: several at the same time."""
+        return self.engine.workers.run(tasks)
+
+
+class OnnxruntimePasses:
+    """Passes over drafts, one run of the decoder's graph for each."""
+
+    def __init__(self, engine: OnnxruntimeEngine, sources: list[Source], lengths: Sequence[int]) -> None:
+        self.engine, self.sources, self.lengths = engine, sources, lengths
+
+    def array(self, rows: Sequence[Sequence[int]], fill: int) -> Tokens:
+        """As in `Passes`."""
+        width = max(map(len, rows))
+        return np.array([[*row, *[fill] * (width - len(row))] for row in rows], dtype=np.int64)
+
+    def predict(self, tokens_BT: Tokens, masked_BT: npt.NDArray[np.bool_], query: Query) -> Prediction:
+        """As in `Passes`."""
+        tokens = np.zeros(tokens_BT.shape, np.int64)
+        log_probs = np.zeros(tokens_BT.shape, np.float32)
+        given_log_probs = None if query.given_BT is None else np.zeros(tokens_BT.shape, np.float32)
+        for row in range(len(tokens_BT)):
+            (places_M,) = masked_BT[row].nonzero()
+            if not len(places_M):
+                continue
+            no_end_M = None if query.no_end_BT is None else query.no_end_BT[row, places_M]
+            given_MG = np.full((len(places_M), 2), self.engine.special.eos)
+            if query.given_BT is not None:
+                given_MG[:, 0] = query.given_BT[row, places_M]
+            best = 1 if no_end_M is None else 2
+            names = ["token", "log_prob", "given_log_prob"]
+            answer = self._run(row, tokens_BT, places_M, query, names, best, given_MG)
+            best_M, log_prob_M, given_M = answer["token"][:, 0], answer["log_prob"][:, 0], answer["given_log_prob"]
+            if no_end_M is not None:
+                best_M, log_prob_M, given_M = _without_end(answer, no_end_M, self.engine.special.eos)
+            tokens[row, places_M], log_probs[row, places_M] = best_M, log_prob_M
+            if given_log_probs is not None:
+                given_log_probs[row, places_M] = given_M[:, 0]
+        return Prediction(tokens, log_probs, given_log_probs)
+
+    def log_probs(self, tokens_BT: Tokens, query: Query) -> npt.NDArray[np.float32]:
+        """As in `Passes`."""
+        places_M = np.arange(self.lengths[0])
+        given_MG = np.zeros((len(places_M), 1), np.int64)
+        return self._run(0, tokens_BT, places_M, query, ["log_probs"], 1, given_MG)["log_probs"]
+
+    def _run(
+        self,
+        row: int,
+        tokens_BT: Tokens,
+        places_M: npt.NDArray[Any],
+        query: Query,
+        outputs: list[str],
+        best: int,
+        given_MG: Tokens,
+    ) -> Arrays:
+        inputs = {
+            **self.sources[row].inputs,
+            "wanted": places_M,
+            "given": given_MG,
+            "best": np.array([best]),
+            "penalties": penalties(query.suppress, self.engine.vocabulary),
+        }
+        if not self.engine.has_states:
+            inputs["ids"] = tokens_BT[row, : self.lengths[row]]
+        return self.engine.decoder_program.run(inputs, outputs)
+
+
+def _without_end(
+    answer: Arrays, no_end_M: npt.NDArray[np.bool_], eos: int
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return tokens, log-probabilities and given ones as if the end mark were impossible at some positions."""
+    token_MC, log_prob_MC, given_MG = answer["token"], answer["log_prob"], answer["given_log_prob"]
+    second_M = no_end_M & (token_MC[:, 0] == eos)
+    token_M = np.where(second_M, token_MC[:, 1], token_MC[:, 0])
+    log_prob_M = np.where(second_M, log_prob_MC[:, 1], log_prob_MC[:, 0])
+    left_M = np.where(no_end_M, np.log1p(-np.exp(given_MG[:, 1].astype(np.float64))), 0.0).astype(np.float32)
+    return token_M, log_prob_M - left_M, given_MG - left_M[:, None]
+
+
+@lru_cache(maxsize=16)
+def penalties(suppressed: tuple[int, ...], vocabulary: int) -> npt.NDArray[np.float32]:
+    """Return what is added to the logits [V]: -inf for tokens that are never predicted."""
+    penalties_V = np.zeros(vocabulary, np.float32)
+    penalties_V[list(suppressed)] = -np.inf
+    return penalties_V

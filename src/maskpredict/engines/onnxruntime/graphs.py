@@ -1,0 +1,111 @@
+"""The graphs that onnxruntime runs, each over one sentence.
+
+    source      ids [S] -> encoded [1, S, D]; keys0, values0, keys1, ... of the decoder's layers, each [1, H, S, K];
+                of a CMLM also length_log_probs [1, L]; of a CTC model also states [1, T, D]
+    decoder     ids [T] (of a CTC model states [1, T, D]), wanted [M], given [M, G], best [1], penalties [V], keys0, ...
+                -> token, log_prob [M, C] of the `best` C likeliest tokens, given_log_prob [M, G], log_probs [M, V]
+
+Shape letters: S source positions, L lengths, T target positions, M wanted positions, G given tokens of each, D width,
+H heads, K head size, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maskpredict.engines.onnxruntime.graph import Graph
+from maskpredict.engines.onnxruntime.layers import Layers, Stream
+from maskpredict.model.config import ModelConfig
+from maskpredict.model.stored_weights import Weights
+
+END = np.iinfo(np.int64).max
+"""End of a slice that takes all there is."""
+LENGTH_TABLE, STRETCH = "length.table.weight", "split"
+"""Weights of a CMLM's length head and of a CTC model's map from one encoder state to several."""
+
+
+def source_graph(config: ModelConfig, weights: Weights, *, slot: bool, int8: bool) -> Graph:
+    """Return the encoder, and what the decoder needs of its output.
+
+    With `slot`, the LENGTH vector stands in front of the source, without a position of its own. The length head reads
+    its output, and the decoder does not see it.
+    """
+    graph = Graph()
+    layers = Layers(graph, config, weights, int8=int8)
+    words = layers.embedded(graph.input("ids", ["S"], np.int64), "source")
+    if slot:
+        table = graph.weight(LENGTH_TABLE, weights[LENGTH_TABLE])
+        length = graph.node("Slice", table, graph.integers(0), graph.integers(1))
+        words = graph.node("Concat", length, words, axis=0)
+    stream = Stream(layers, graph.node("Unsqueeze", words, graph.integers(0)))
+    for depth in range(config.encoder_layers):
+        name = f"transformer.encoder.{depth}"
+        q, k, v = layers.split(layers.linear(stream.before(f"{name}.attention_residual"), f"{name}.attention.qkv"), 3)
+        stream.after(f"{name}.attention_residual", layers.attended(q, k, v, f"{name}.attention"))
+        residual = f"{name}.feed_forward_residual"
+        stream.after(residual, layers.feed_forward(stream.before(residual), f"{name}.feed_forward"))
+    encoded = layers.normed(stream.x, "transformer.encoder_norm", output="encoded")
+    if slot:
+        _add_length_log_probs(graph, encoded)
+        encoded = graph.node("Slice", encoded, graph.integers(1), graph.integers(END), graph.integers(1))
+    if f"{STRETCH}.weight" in weights:
+        stretched = layers.linear(encoded, STRETCH)
+        graph.node("Reshape", stretched, graph.integers(1, -1, config.width), output="states")
+    for depth in range(config.decoder_layers):
+        both = layers.split(layers.linear(encoded, f"transformer.decoder.{depth}.cross.kv"), 2)
+        for name, part in zip(memory_names(depth), both, strict=True):
+            layers.stacked_heads(part, output=name)
+    return graph
+
+
+def _add_length_log_probs(graph: Graph, encoded: str) -> None:
+    """Score every length against the encoder's output at LENGTH. Length 0 is impossible."""
+    first = graph.node("Gather", encoded, graph.constant(0), axis=1)
+    scores = graph.node("Gemm", first, LENGTH_TABLE, transB=1)
+    possible = graph.node("Slice", scores, graph.integers(1), graph.integers(END), graph.integers(1))
+    never = graph.constant(np.full((1, 1), -np.inf, np.float32))
+    graph.node("Concat", never, graph.node("LogSoftmax", possible, axis=-1), output="length_log_probs", axis=1)
+
+
+def decoder_graph(config: ModelConfig, weights: Weights, *, int8: bool) -> Graph:
+    """Return a pass of the decoder. From the last layer's queries on, only `wanted` positions are computed."""
+    graph = Graph()
+    layers = Layers(graph, config, weights, int8=int8)
+    wanted = graph.input("wanted", ["M"], np.int64)
+    stream = Stream(layers, _decoder_input(layers))
+    for depth in range(config.decoder_layers):
+        name = f"transformer.decoder.{depth}"
+        heads: list[str | int] = [1, config.heads, "S", config.width // config.heads]
+        keys, values = (graph.input(part, heads) for part in memory_names(depth))
+        q, k, v = layers.split(layers.linear(stream.before(f"{name}.attention_residual"), f"{name}.attention.qkv"), 3)
+        if depth == config.decoder_layers - 1:
+            q, stream.x = (graph.node("Gather", x, wanted, axis=1) for x in (q, stream.x))
+        stream.after(f"{name}.attention_residual", layers.attended(q, k, v, f"{name}.attention"))
+        q = layers.linear(stream.before(f"{name}.cross_residual"), f"{name}.cross.q")
+        stream.after(f"{name}.cross_residual", layers.attended(q, keys, values, f"{name}.cross"))
+        residual = f"{name}.feed_forward_residual"
+        stream.after(residual, layers.feed_forward(stream.before(residual), f"{name}.feed_forward"))
+    hidden = graph.node("Squeeze", layers.normed(stream.x, "transformer.decoder_norm"), graph.integers(0))
+    _add_predictions(graph, layers.logits(hidden, graph.input("penalties", ["V"])))
+    return graph
+
+
+def _decoder_input(layers: Layers) -> str:
+    graph = layers.graph
+    if f"{STRETCH}.weight" in layers.weights:
+        return graph.input("states", [1, "T", layers.config.width])
+    words = layers.embedded(graph.input("ids", ["T"], np.int64), "target")
+    return graph.node("Unsqueeze", words, graph.integers(0))
+
+
+def _add_predictions(graph: Graph, logits: str) -> None:
+    log_probs = graph.node("LogSoftmax", logits, output="log_probs", axis=-1)
+    # Of equally likely tokens, TopK takes the one with the lowest id first.
+    graph.nodes("TopK", log_probs, graph.input("best", [1], np.int64), outputs=["log_prob", "token"], axis=-1)
+    given = graph.input("given", ["M", "G"], np.int64)
+    graph.node("GatherElements", log_probs, given, output="given_log_prob", axis=1)
+
+
+def memory_names(depth: int) -> tuple[str, str]:
+    """Return the names of the keys and values of a decoder layer."""
+    return f"keys{depth}", f"values{depth}"

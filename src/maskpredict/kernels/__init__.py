@@ -1,0 +1,1 @@
+"""Triton kernels, one file an operation, with plain PyTorch references beside them."""

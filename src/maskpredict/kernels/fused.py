@@ -1,0 +1,10 @@
+"""The functions of `fused_ops.py` as one GPU kernel each. Imported where there is a GPU only, since it needs Triton."""
+
+from maskpredict.kernels.cross_attention import cross_attend
+from maskpredict.kernels.embedding import embed
+from maskpredict.kernels.linear import linear, linear_into, scores
+from maskpredict.kernels.row_attention import attend
+from maskpredict.kernels.row_attention import row_attention as attend_seen
+from maskpredict.kernels.vocabulary import block_bests
+
+__all__ = ["attend", "attend_seen", "block_bests", "cross_attend", "embed", "linear", "linear_into", "scores"]

@@ -1,0 +1,90 @@
+"""The names and shapes of a model's weights, as its config implies them, without building the model.
+
+`transformer.py` and the systems say the same in PyTorch; a tied weight is stored once, under its first name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy.typing as npt
+
+from maskpredict.errors import UserError
+from maskpredict.model.config import ModelConfig
+from maskpredict.model.stored_weights import StoredWeights
+
+Shapes = dict[str, tuple[int, ...]]
+LENGTH_HEAD_SYSTEMS = ("cmlm", "refinement", "fairseq_cmlm", "fairseq_cmlm_relative")
+
+
+def parameter_shapes(system: str, config: ModelConfig, source_vocabulary: int, target_vocabulary: int) -> Shapes | None:
+    """Return the shape of every weight by its name; None for a system with weights of its own."""
+    if system not in (*LENGTH_HEAD_SYSTEMS, "ctc", "autoregressive"):
+        return None
+    shapes = dict(_transformer(config, source_vocabulary, target_vocabulary))
+    if system in LENGTH_HEAD_SYSTEMS:
+        shapes["length.table.weight"] = (config.length_classes or config.max_positions, config.width)
+    if system == "ctc":
+        shapes |= _linear("split", config.width, config.ctc_positions * config.width)
+    return shapes
+
+
+def check_weights(weights: Mapping[str, npt.NDArray[Any]], expected: Shapes) -> None:
+    """Refuse weights that lack a name, have others, or have other shapes; those in a file are not read."""
+    missing, unknown = expected.keys() - weights.keys(), weights.keys() - expected.keys()
+    if missing or unknown:
+        names = ", ".join(sorted(missing or unknown)[:3])
+        raise UserError(f"the weights do not fit the model's config: {'missing' if missing else 'unknown'} {names}.")
+    for name, shape in expected.items():
+        actual = weights.shape(name) if isinstance(weights, StoredWeights) else tuple(weights[name].shape)
+        if actual != shape:
+            raise UserError(
+                f"the weights do not fit the model's config: {name} has shape {list(actual)}, expected {list(shape)}."
+            )
+
+
+def _transformer(config: ModelConfig, source_vocabulary: int, target_vocabulary: int) -> Iterator[tuple[str, Any]]:
+    width = config.width
+    for side, vocabulary in (("source", source_vocabulary), ("target", target_vocabulary)):
+        if side == "source" or config.embeddings != "shared":
+            yield f"transformer.{side}.tokens.weight", (vocabulary, width)
+        yield f"transformer.{side}.positions.weight", (config.max_positions, width)
+    for depth in range(config.encoder_layers):
+        yield from _layer(f"transformer.encoder.{depth}", config, cross=False)
+    for depth in range(config.decoder_layers):
+        yield from _layer(f"transformer.decoder.{depth}", config, cross=True)
+    if config.embeddings == "separate":
+        yield "transformer.output.weight", (target_vocabulary, width)
+    if config.norm == "pre":
+        yield from _norm("transformer.encoder_norm", width).items()
+        yield from _norm("transformer.decoder_norm", width).items()
+
+
+def _layer(name: str, config: ModelConfig, *, cross: bool) -> Iterator[tuple[str, tuple[int, ...]]]:
+    width = config.width
+    parts = [
+        _linear(f"{name}.attention.qkv", width, 3 * width),
+        _linear(f"{name}.attention.out", width, width),
+        _norm(f"{name}.attention_residual.norm", width),
+        _linear(f"{name}.feed_forward.inner", width, config.hidden),
+        _linear(f"{name}.feed_forward.outer", config.hidden, width),
+        _norm(f"{name}.feed_forward_residual.norm", width),
+    ]
+    if cross:
+        parts += [
+            _linear(f"{name}.cross.q", width, width),
+            _linear(f"{name}.cross.kv", width, 2 * width),
+            _linear(f"{name}.cross.out", width, width),
+            _norm(f"{name}.cross_residual.norm", width),
+        ]
+    for part in parts:
+        yield from part.items()
+
+
+def _linear(name: str, inputs: int, outputs: int) -> Shapes:
+    return {f"{name}.weight": (outputs, inputs), f"{name}.bias": (outputs,)}
+
+
+def _norm(name: str, width: int) -> Shapes:
+    return {f"{name}.weight": (width,), f"{name}.bias": (width,)}

@@ -1,0 +1,24 @@
+"""The check by which kernels for beam search have to prove themselves."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from maskpredict.engines.torch.beam_search import Search
+from maskpredict.engines.cuda.beam_step_check import finds_the_same
+
+
+class Forgetful(Search):
+    """Remembers another second token than it chose."""
+
+    def step(self, time: int) -> None:
+        super().step(time)
+        if time == 1:
+            self.alive.tokens_BKT[:, :, 1] = 0
+
+
+@pytest.mark.parametrize("beams", [1, 2, 5])
+def test_a_search_that_finds_something_else_is_noticed(beams: int) -> None:
+    assert finds_the_same(Search, beams, torch.device("cpu"))
+    assert not finds_the_same(Forgetful, beams, torch.device("cpu"))

@@ -1,0 +1,118 @@
+"""CTC's dynamic programme, against all alignments one by one and against PyTorch's own."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from maskpredict.model.layout import Packed, Padded
+from maskpredict.systems.ctc_lattice import Problem, best_alignment, surprise_of
+
+BLANK, VOCABULARY = 4, 9
+LENGTHS = [5, 6, 3, 4, 1]
+TARGETS = [[5, 6, 2], [5, 5, 2], [7, 8, 2], [6, 6, 6], [2]]
+"""The fourth needs a blank twice, and so one position more than it has."""
+
+
+def said(alignment: tuple[int, ...]) -> list[int]:
+    """What the positions say, less repetitions and blanks."""
+    return [token for place, token in enumerate(alignment) if token != BLANK and alignment[:place][-1:] != (token,)]
+
+
+def log_probs() -> list[Tensor]:
+    torch.manual_seed(1)
+    return [(2 * torch.randn(length, VOCABULARY)).log_softmax(-1) for length in LENGTHS]
+
+
+def padded_problem(log_probs_BTV: list[Tensor]) -> tuple[Problem, Tensor, Tensor]:
+    """The problem, and where its positions stand, in rows of eight."""
+    layout = Padded.of(torch.tensor(LENGTHS), 8)
+    words_BL = torch.tensor([target + [0] * (4 - len(target)) for target in TARGETS])
+    wanted_BC = torch.cat([torch.full((5, 1), BLANK), words_BL], 1)
+    rows = [
+        F.pad(own, (0, 0, 0, 8 - len(own)))[:, wanted] for own, wanted in zip(log_probs_BTV, wanted_BC, strict=True)
+    ]
+    places_BT = torch.arange(40).view(5, 8)
+    problem = Problem(torch.cat(rows), places_BT, layout.lengths_B, words_BL, torch.tensor([3, 3, 3, 3, 1]))
+    return problem, layout.rows.flatten(), layout.positions.flatten()
+
+
+def test_the_probability_of_a_target_is_that_of_all_its_alignments_together() -> None:
+    found = surprise_of(*padded_problem(log_probs())).tolist()
+    for log_probs_TV, target, surprise in zip(log_probs(), TARGETS, found, strict=True):
+        ways = [way for way in product({BLANK, *target}, repeat=len(log_probs_TV)) if said(way) == target]
+        sums = [sum(float(log_probs_TV[t, token]) for t, token in enumerate(way)) for way in ways]
+        expected = -torch.tensor(sums).logsumexp(0).item() if sums else math.inf
+        assert surprise == pytest.approx(expected, abs=1e-4)
+    assert math.isinf(found[3])
+
+
+def test_it_has_the_gradients_of_ctc_in_pytorch() -> None:
+    logits = [own.clone().requires_grad_() for own in log_probs()]
+    weights_B = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0])
+    surprise_B = surprise_of(*padded_problem([own.log_softmax(-1) for own in logits]))
+    (weights_B * torch.where(surprise_B.isfinite(), surprise_B, 0.0)).sum().backward()
+    for own, target, weight in zip(logits, TARGETS, weights_B, strict=True):
+        theirs = own.detach().clone().requires_grad_()
+        loss = F.ctc_loss(
+            theirs.log_softmax(-1),
+            torch.tensor(target),
+            torch.tensor(len(theirs)),
+            torch.tensor(len(target)),
+            blank=BLANK,
+            reduction="sum",
+            zero_infinity=True,
+        )
+        (weight * loss).backward()
+        assert own.grad is not None
+        torch.testing.assert_close(own.grad, theirs.grad, rtol=1e-4, atol=1e-5)
+
+
+def test_what_lies_beyond_a_sentence_has_no_gradient() -> None:
+    problem, rows_N, positions_N = padded_problem(log_probs())
+    scores_NC = problem.scores_NC.requires_grad_()
+    surprise_of(problem, rows_N, positions_N)[[0, 1, 2, 4]].sum().backward()
+    assert scores_NC.grad is not None
+    beyond_N = ~Padded.of(torch.tensor(LENGTHS), 8).valid.flatten()
+    assert not scores_NC.grad[beyond_N].any()
+
+
+def test_sentences_laid_end_to_end_come_to_the_same() -> None:
+    problem, rows_N, positions_N = padded_problem(log_probs())
+    starts = torch.tensor([0, *LENGTHS, 3]).cumsum(0).int()  # the last row is filling
+    layout = Packed.of(starts, torch.tensor(5), int(starts[-1]), 8)
+    real_N = Padded.of(torch.tensor(LENGTHS), 8).valid.flatten()
+    words_BL = F.pad(problem.words_BL, (0, 0, 0, 1))
+    scores_NC = F.pad(problem.scores_NC[real_N], (0, 0, 0, 3)).requires_grad_()
+    packed = Problem(
+        scores_NC,
+        layout.spread(torch.arange(len(scores_NC))),
+        layout.lengths_B,
+        words_BL,
+        F.pad(problem.word_counts_B, (0, 1)),
+    )
+    rows = surprise_of(problem, rows_N, positions_N)
+    end_to_end = surprise_of(packed, layout.rows, layout.positions)
+    torch.testing.assert_close(end_to_end[:5], rows)
+    end_to_end[:3].sum().backward()
+    assert scores_NC.grad is not None
+    assert scores_NC.grad.isfinite().all()
+    # Every position of these sentences has a word or a blank for certain, and none of the others counts.
+    assert scores_NC.grad.sum(1).tolist() == pytest.approx([-1.0] * sum(LENGTHS[:3]) + [0.0] * (5 + 3), abs=1e-5)
+
+
+def test_the_best_alignment_is_the_likeliest_of_all() -> None:
+    problem, _, _ = padded_problem(log_probs())
+    for log_probs_TV, target, alignment in zip(log_probs(), TARGETS, best_alignment(problem), strict=True):
+        ways = [way for way in product({BLANK, *target}, repeat=len(log_probs_TV)) if said(way) == target]
+        if not ways:
+            assert alignment is None
+            continue
+        best = max(ways, key=lambda way: sum(float(log_probs_TV[t, token]) for t, token in enumerate(way)))
+        assert alignment is not None
+        assert tuple(BLANK if word < 0 else target[word] for word in alignment) == best
