@@ -22,7 +22,7 @@ import torch
 from maskpredict import Translator
 from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.engines.cuda import capture_shape as captured_shape
-from maskpredict.engines.cuda.captures import Recordings
+from maskpredict.engines.cuda.captures import Captures
 from maskpredict.systems.cmlm import CMLM
 
 SENTENCES = 2_000
@@ -108,7 +108,7 @@ def throughput(
     system = translator.system
     assert isinstance(system, CMLM)
     captured_shape.BEST_POSITIONS, captured_shape.MOST_POSITIONS = positions, 2 * positions + 16_384
-    system.recordings = Recordings(system)
+    system.recordings = Captures(system)
     for _ in range(3):  # seen, recorded, and once more
         translator.translate(sources, **settings)
 

@@ -24,7 +24,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.engines.cuda.captured_search import SearchRecordings
-from maskpredict.engines.cuda.captures import Recordings
+from maskpredict.engines.cuda.captures import Captures
 from maskpredict.runtime.translation import Translation
 from maskpredict.runtime.translator import Translator
 from maskpredict.systems.autoregressive import Autoregressive
@@ -162,7 +162,7 @@ def go(translator: Translator, way: str) -> None:
     system = translator.system
     system.recording = way != "plain"
     if isinstance(system, CMLM):
-        system.recordings = Recordings(system, fusing=way == "fused")
+        system.recordings = Captures(system, fusing=way == "fused")
     elif isinstance(system, Autoregressive):
         system.recordings = SearchRecordings(fusing=way == "fused")
 
@@ -173,7 +173,7 @@ def replayed(
     """Milliseconds until the graph of a CMLM's translation is launched, and until it has run."""
     translator.translate([sentence], **settings)
     recordings = translator.system.recordings
-    if not (isinstance(recordings, Recordings) and recordings.made):
+    if not (isinstance(recordings, Captures) and recordings.made):
         return None, None
     recording = list(recordings.made.values())[-1]  # the widest, if the first one was too narrow
     assert recording is not None

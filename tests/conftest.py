@@ -10,6 +10,7 @@ import random
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -17,10 +18,15 @@ import torch
 from maskpredict.corpus.dataset import Languages
 from maskpredict.corpus.reading import Pair
 from maskpredict.corpus.vocabulary import VocabularyConfig, learn_tokenizers
+from maskpredict.decoding.decoder import Decoder
+from maskpredict.engines.torch.engine import TorchEngine
 from maskpredict.model.batch import Batch, pad
 from maskpredict.model.config import ModelConfig
-from maskpredict.model.folder import ModelFolder, own_weights
-from maskpredict.systems import find_system, vocabulary_of
+from maskpredict.model.folder import ModelFolder
+from maskpredict.model.module_weights import weights_of
+from maskpredict.model.transformer import Transformer
+from maskpredict.special_ids import SpecialIds
+from maskpredict.systems import Vocabulary, find_decoder, find_system, vocabulary_of
 from maskpredict.systems.base import System
 from maskpredict.tokenizer import Tokenizers
 
@@ -87,8 +93,18 @@ def autoregressive_folder(toy_tokenizers: Tokenizers, tmp_path_factory: pytest.T
 
 @pytest.fixture(scope="session")
 def ctc_folder(toy_tokenizers: Tokenizers, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A CTC model that has learned a little."""
-    return _train("ctc", toy_tokenizers, tmp_path_factory.mktemp("models") / "ctc", steps=60)
+    """A CTC model that has learned most of the words."""
+    return _train("ctc", toy_tokenizers, tmp_path_factory.mktemp("models") / "ctc", steps=300)
+
+
+@pytest.fixture(scope="session")
+def decoder_of() -> Callable[[System], Decoder]:
+    """Gives the decoder of a system, on the plain engine."""
+
+    def make(system: System) -> Decoder:
+        return find_decoder(system.name)(system.name, TorchEngine(system))
+
+    return make
 
 
 def _train(name: str, tokenizers: Tokenizers, folder: Path, steps: int = 400) -> Path:
@@ -103,7 +119,7 @@ def _train(name: str, tokenizers: Tokenizers, folder: Path, steps: int = 400) ->
     special = tokenizers.target.special
     suppressed = [special.pad, special.bos, special.mask]
     generation = {"suppress_tokens": suppressed}
-    ModelFolder(name, CONFIG, Languages("xx", "yy"), tokenizers, own_weights(system), generation).write(folder)
+    ModelFolder(name, CONFIG, Languages("xx", "yy"), tokenizers, weights_of(system), generation).write(folder)
     return folder
 
 
@@ -113,3 +129,51 @@ def _batch(system: System, tokenizers: Tokenizers, seed: int) -> Batch:
     rows = [[*tokenizers.source.encode(text), eos] for text in sources]
     targets = [[*tokenizers.target.encode(toy_translation(text)), eos] for text in sources]
     return Batch(pad(rows, fill, device, slot=system.reserves_slot), pad(targets, fill, device))
+
+
+VOCABULARY = Vocabulary(source_size=20, target_size=20, special=SpecialIds())
+SMALL: dict[str, Any] = {
+    "width": 16,
+    "hidden": 32,
+    "heads": 2,
+    "encoder_layers": 1,
+    "decoder_layers": 2,
+    "dropout": 0.0,
+    "norm": "pre",
+    "max_positions": 32,
+}
+
+
+@pytest.fixture
+def make_system() -> Callable[..., System]:
+    """Builds a system by name; keywords change the model's config."""
+
+    def make(name: str, *, seed: int = 1, **changes: Any) -> System:
+        torch.manual_seed(seed)
+        system = find_system(name)(ModelConfig(**{**SMALL, **changes}), VOCABULARY)
+        for parameter in system.parameters():
+            torch.nn.init.normal_(parameter, std=0.35)
+        return system.eval()
+
+    return make
+
+
+@pytest.fixture
+def sources() -> list[tuple[int, ...]]:
+    """Twenty sources of at most seven positions, so that all have one padded width, with a slot or without."""
+    chance = random.Random(3)
+    return [(*(chance.randrange(5, 20) for _ in range(chance.randint(1, 6))), 2) for _ in range(20)]
+
+
+@pytest.fixture
+def make_transformer() -> Callable[..., Transformer]:
+    """Builds a transformer of 13 source and 13 target ids; keywords change its config."""
+
+    def make(**changes: Any) -> Transformer:
+        torch.manual_seed(1)
+        transformer = Transformer(ModelConfig(**{**SMALL, "encoder_layers": 2, "norm": "post", **changes}), 13, 13)
+        for parameter in transformer.parameters():
+            torch.nn.init.normal_(parameter, std=0.3)
+        return transformer.eval()
+
+    return make

@@ -24,11 +24,12 @@ from maskpredict.corpus.reading import CorpusConfig
 from maskpredict.corpus.vocabulary import VocabularyConfig
 from maskpredict.distill import DistillConfig, distill
 from maskpredict.distill.companion import Companion
+from maskpredict.engines.torch.loading import load_system
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, pad
-from maskpredict.model.folder import ModelFolder, own_weights
+from maskpredict.model.folder import ModelFolder
+from maskpredict.model.module_weights import weights_of
 from maskpredict.runtime.translator import Translator
-from maskpredict.systems import build_system
 
 WORDS = ["bane", "kosa", "timo", "luri", "bake", "kofu", "tine", "lusa"]
 SCRIPT = """
@@ -315,7 +316,7 @@ def test_pairs_for_which_the_teacher_says_nothing_are_dropped_and_counted(
 def silenced(teacher: Path, folder: Path) -> Path:
     """The teacher, having learned to say nothing to sentences that begin with certain words."""
     contents = ModelFolder.read(teacher)
-    system = build_system(contents)
+    system = load_system(contents)
     optimizer = torch.optim.AdamW(system.parameters(), lr=3e-3)
     eos, fill = system.special.eos, system.special.pad
     for step in range(60):
@@ -329,7 +330,7 @@ def silenced(teacher: Path, folder: Path) -> Path:
         (loss.total / loss.count).backward()
         optimizer.step()
         optimizer.zero_grad()
-    replace(contents, weights=own_weights(system)).write(folder)
+    replace(contents, weights=weights_of(system)).write(folder)
     return folder
 
 

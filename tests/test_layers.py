@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import maskpredict
+from maskpredict.systems import SYSTEMS
 
 PACKAGE = Path(maskpredict.__file__).parent
 
@@ -18,14 +19,15 @@ PACKAGE = Path(maskpredict.__file__).parent
 # the same line: they stand side by side. A new part of the package needs a place here.
 LAYERS = [
     ["errors"],
-    ["new_folder", "progress", "yaml_dialect"],
+    ["new_folder", "progress", "yaml_dialect", "cpu"],
     ["config", "packing", "special_ids", "bpe"],
     ["dictionary"],
     ["tokenizer"],
-    ["corpus"],
+    ["corpus", "kernels"],
     ["model"],
     ["decoding"],
     ["systems"],
+    ["engines"],
     ["training", "runtime", "player"],
     ["distill"],
     ["evaluate"],
@@ -115,7 +117,16 @@ def test_a_part_without_a_floor_is_noticed(tmp_path: Path) -> None:
     assert violations(tmp_path) == ["attic.py has no place in LAYERS; add 'attic' to it"]
 
 
-@pytest.mark.parametrize("module", ["maskpredict", "maskpredict.config", "maskpredict.cli"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "maskpredict",
+        "maskpredict.config",
+        "maskpredict.cli",
+        "maskpredict.runtime.translator",
+        *sorted({f"maskpredict.{entry.decodes.split(':')[0]}" for entry in SYSTEMS.values()}),
+    ],
+)
 def test_importing_does_not_load_torch(module: str) -> None:
     code = f"import sys, {module}; sys.exit('torch was imported' if 'torch' in sys.modules else 0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -14,7 +14,8 @@ from maskpredict.bench.racers.transformers_engine import transformers_racers
 from maskpredict.bench.racers.transformers_twin import transformers_twin
 from maskpredict.corpus.dataset import Languages
 from maskpredict.model.config import ModelConfig
-from maskpredict.model.folder import ModelFolder, own_weights
+from maskpredict.model.folder import ModelFolder
+from maskpredict.model.module_weights import weights_of
 from maskpredict.systems import find_system, vocabulary_of
 from maskpredict.tokenizer import SentencePieceTokenizer, Tokenizers
 
@@ -70,4 +71,4 @@ def random_model(tokenizers: Tokenizers, **architecture: Any) -> ModelFolder:
         torch.nn.init.normal_(parameter, std=0.3)
     special = tokenizers.target.special
     generation = {"suppress_tokens": [special.pad, special.bos, special.mask]}
-    return ModelFolder("autoregressive", config, Languages("xx", "yy"), tokenizers, own_weights(system), generation)
+    return ModelFolder("autoregressive", config, Languages("xx", "yy"), tokenizers, weights_of(system), generation)

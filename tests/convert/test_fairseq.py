@@ -17,8 +17,10 @@ from maskpredict import Translator, UserError
 from maskpredict.cli import app
 from maskpredict.convert.checkpoint import read_checkpoint
 from maskpredict.convert.importing import import_model
+from maskpredict.engines.torch.loading import load_system
 from maskpredict.model.batch import Batch, pad
-from maskpredict.systems import FairseqCMLM
+from maskpredict.model.folder import ModelFolder
+from maskpredict.systems.fairseq_cmlm import FairseqCMLM
 
 BOS, PAD, EOS, UNK = range(4)
 SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>", "ba@@", "ne", "ko", "ri@@", "sa", "tu", "mo@@"]
@@ -190,11 +192,12 @@ def test_pins_and_scores_work_between_fixed_ends(fairseq_cmlm: Translator) -> No
     assert [s.score for s in scored] == pytest.approx([translation.score for translation in found], abs=1e-6)
 
 
-def test_it_is_not_trained_here(fairseq_cmlm: Translator) -> None:
-    assert isinstance(fairseq_cmlm.system, FairseqCMLM)
+def test_it_is_not_trained_here(fairseq_cmlm: Translator, tmp_path: Path) -> None:
+    system = load_system(ModelFolder.read(tmp_path / "cmlm"))
+    assert isinstance(system, FairseqCMLM)
     rows = pad([[5, EOS]], PAD, torch.device("cpu"), slot=True)
     with pytest.raises(UserError, match="only imported"):
-        fairseq_cmlm.system.loss(Batch(rows, rows))
+        system.loss(Batch(rows, rows))
 
 
 @pytest.mark.parametrize("options", [{}, {"pre": True}], ids=["post-norm", "pre-norm"])

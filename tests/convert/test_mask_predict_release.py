@@ -15,10 +15,13 @@ from typer.testing import CliRunner
 from maskpredict import Translator, UserError
 from maskpredict.cli import app
 from maskpredict.convert.importing import import_model
+from maskpredict.decoding.engine import Query
 from maskpredict.decoding.hypothesis import Request
-from maskpredict.engines.torch.passes import Encoded
+from maskpredict.engines import load_engine
+from maskpredict.engines.torch.loading import load_system
 from maskpredict.model.batch import pad
-from maskpredict.systems import CMLM
+from maskpredict.model.folder import ModelFolder
+from maskpredict.systems.cmlm import CMLM
 from maskpredict.tokenizer import SpecialIds
 
 CPU = torch.device("cpu")
@@ -49,10 +52,12 @@ def without_final_pads(ids: list[int]) -> list[int]:
     return ids
 
 
+@pytest.mark.parametrize("engine", ["torch", "onnxruntime"])
 def test_all_answers_are_those_of_the_authors_program(
-    expected: dict[str, Any], translator: Translator, sources: list[str]
+    expected: dict[str, Any], imported: Path, sources: list[str], engine: str
 ) -> None:
-    compared = 0
+    translator, compared = Translator(imported, device="cpu", compute_type="float32", engine=engine), 0
+    assert translator.engine.name == engine
     for case in expected["cases"]:
         settings = {name: case[name] for name in ("iterations", "length_candidates")}
         found = translator.translate(sources, pretokenized=True, **settings)
@@ -75,20 +80,30 @@ def test_the_command_line_gives_the_same(
 
 
 @torch.inference_mode()
-def test_a_decoder_pass_and_the_length_head_compute_the_same_numbers(
-    expected: dict[str, Any], translator: Translator
-) -> None:
-    cmlm, probe = translator.system, expected["probe"]
-    assert isinstance(cmlm, CMLM)
-    encoded = cmlm.encode([Request(tuple(probe["source"]))])
-    assert isinstance(encoded, Encoded)
+def test_a_decoder_pass_and_the_length_head_compute_the_same_numbers(expected: dict[str, Any], imported: Path) -> None:
+    cmlm, probe = load_system(ModelFolder.read(imported)), expected["probe"]
+    encoding = cmlm.encode(pad([probe["source"]], PAD, CPU, slot=True))
+    assert encoding.length_log_probs_BL is not None
     assert probe["length_log_probs"][0] is None
     lengths = torch.tensor(probe["length_log_probs"][1:])
-    torch.testing.assert_close(encoded.length_log_probs_BL[0, 1:], lengths, atol=1e-4, rtol=0)
+    torch.testing.assert_close(encoding.length_log_probs_BL[0, 1:], lengths, atol=1e-4, rtol=0)
     target = pad([probe["decoder_input"]], PAD, CPU)
-    hidden = cmlm.transformer.decode(target.ids, target.layout, encoded.memory, encoded.layout, causal=False)
+    hidden = cmlm.transformer.decode(target.ids, target.layout, encoding.memory, encoding.layout, causal=False)
     logits = cmlm.transformer.output(hidden[0, : len(probe["decoder_input"])])
     torch.testing.assert_close(logits, torch.tensor(probe["logits"]), atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("engine", ["torch", "onnxruntime"])
+def test_an_engine_computes_the_same_numbers(expected: dict[str, Any], imported: Path, engine: str) -> None:
+    probe = expected["probe"]
+    encoded = load_engine(ModelFolder.read(imported), device="cpu", compute_type="float32", engine=engine).encode(
+        [probe["source"]]
+    )
+    lengths = torch.tensor(probe["length_log_probs"][1:])
+    torch.testing.assert_close(torch.tensor(encoded.length_log_probs_BL[0, 1:]), lengths, atol=1e-4, rtol=0)
+    passes = encoded.passes([0], [len(probe["decoder_input"])])
+    log_probs_TV = torch.as_tensor(passes.log_probs(passes.array([probe["decoder_input"]], PAD), Query()))
+    torch.testing.assert_close(log_probs_TV, torch.tensor(probe["logits"]).log_softmax(-1), atol=1e-4, rtol=0)
 
 
 def test_the_vocabulary_is_that_of_the_dictionary_behind_five_special_symbols(
@@ -141,7 +156,7 @@ def test_variants_of_the_release_are_told_apart_by_their_tensors(
     folder = make_folder("bert_transformer_seq2seq", tables, fused=True, old_norms=True, pre=pre)
     contents = import_model("mask-predict-release", folder, tmp_path / "out")
     assert (contents.config.embeddings, contents.config.norm) == (embeddings, "pre" if pre else "post")
-    cmlm = Translator(tmp_path / "out", device="cpu").system
+    cmlm = load_system(ModelFolder.read(tmp_path / "out"))
     assert torch.equal(cmlm.transformer.output.weight, output if embeddings == "separate" else target)
     assert torch.equal(cmlm.transformer.source.tokens.weight, tables["encoder.embed_tokens.weight"])
     # The dictionary has 5 + 7 symbols, the tables are filled up to 16 rows.
@@ -161,10 +176,11 @@ def test_tables_of_odd_sizes_lose_no_length_class_and_gain_no_position(
     }
     folder = make_folder("bert_transformer_seq2seq", tables, fused=True, old_norms=True)
     import_model("mask-predict-release", folder, tmp_path / "out")
-    cmlm = Translator(tmp_path / "out", device="cpu").system
+    cmlm = load_system(ModelFolder.read(tmp_path / "out"))
     assert isinstance(cmlm, CMLM)
     assert (cmlm.config.max_positions, cmlm.config.length_classes) == (24, 29)
     assert torch.equal(cmlm.length.table.weight, tables["encoder.embed_lengths.weight"])
     assert torch.equal(cmlm.transformer.target.positions.weight, tables["decoder.embed_positions.weight"][2:26])
-    (hypothesis,) = cmlm.translate([Request((5, 6, 2), length=23)], cmlm.settings_type(iterations=1))[0]
+    decoder = Translator(tmp_path / "out", device="cpu").decoder
+    (hypothesis,) = decoder.translate([Request((5, 6, 2), length=23)], decoder.settings_type(iterations=1))[0]
     assert len(hypothesis.ids) == 23

@@ -1,57 +1,89 @@
-"""The other orders in which a target can be filled in."""
+"""The other orders in which a target can be filled in, with NumPy's arrays and with PyTorch's."""
 
 from __future__ import annotations
 
-import pytest
-import torch
-from torch import Tensor
+from types import ModuleType
 
-from maskpredict.decoding.mask_predict import mask_predict
+import array_api_compat.numpy as numpy_arrays
+import array_api_compat.torch as torch_arrays
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maskpredict.decoding.arrays import Array
+from maskpredict.decoding.mask_predict import Step, mask_predict
 from maskpredict.decoding.strategies import STRATEGIES, Iterations
 
 MASK = 4
-CONFIDENCE = torch.tensor([-0.5, -0.1, -0.9, -0.1, -0.3])
+CONFIDENCE = [-0.5, -0.1, -0.9, -0.1, -0.3]
 """Of each place, at every pass; two places tie."""
 
 
-def masked_places(strategy: str, iterations: Iterations = 10) -> list[list[int]]:
+def masked_places(xp: ModuleType, strategy: str, iterations: Iterations = 10) -> list[list[int]]:
     """The places that each pass predicts, for a row of five."""
     plan = STRATEGIES[strategy]
     seen: list[list[int]] = []
 
-    def predict(tokens_BT: Tensor, masked_BT: Tensor) -> tuple[Tensor, Tensor]:
-        seen.append(masked_BT[0].nonzero()[:, 0].tolist())
-        return torch.full_like(tokens_BT, 7), CONFIDENCE.expand(tokens_BT.shape)
+    def predict(tokens_BT: Array, masked_BT: Array) -> tuple[Array, Array]:
+        seen.append([place for place, masked in enumerate(masked_BT[0].tolist()) if masked])
+        return xp.full_like(tokens_BT, 7), xp.asarray([CONFIDENCE])
 
-    draft_BT = torch.full((1, 5), MASK)
-    free_BT = draft_BT == MASK
-    mask_predict(predict, draft_BT, free_BT, plan.count(free_BT.sum(1), iterations), MASK, strategy=plan.strategy)
+    draft_BT = xp.full((1, 5), MASK)
+    passes_B = plan.count(xp.asarray([5]), iterations)
+    mask_predict(predict, draft_BT, draft_BT == MASK, passes_B, MASK, strategy=plan.strategy)
     return seen
 
 
-def test_easy_first_fixes_the_surest_token_each_pass_the_leftmost_of_equals() -> None:
-    assert masked_places("easy_first") == [[0, 1, 2, 3, 4], [0, 2, 3, 4], [0, 2, 4], [0, 2], [2]]
+def test_easy_first_fixes_the_surest_token_each_pass_the_leftmost_of_equals(xp: ModuleType) -> None:
+    assert masked_places(xp, "easy_first") == [[0, 1, 2, 3, 4], [0, 2, 3, 4], [0, 2, 4], [0, 2], [2]]
 
 
-def test_left_to_right_fixes_one_position_each_pass() -> None:
-    assert masked_places("left_to_right") == [[0, 1, 2, 3, 4], [1, 2, 3, 4], [2, 3, 4], [3, 4], [4]]
+def test_left_to_right_fixes_one_position_each_pass(xp: ModuleType) -> None:
+    assert masked_places(xp, "left_to_right") == [[0, 1, 2, 3, 4], [1, 2, 3, 4], [2, 3, 4], [3, 4], [4]]
 
 
-def test_one_shot_is_one_pass_whatever_was_asked() -> None:
-    assert masked_places("one_shot", iterations=10) == [[0, 1, 2, 3, 4]]
+def test_one_shot_is_one_pass_whatever_was_asked(xp: ModuleType) -> None:
+    assert masked_places(xp, "one_shot", iterations=10) == [[0, 1, 2, 3, 4]]
 
 
-def test_mask_predict_masks_the_least_confident() -> None:
-    assert masked_places("mask_predict", iterations=3) == [[0, 1, 2, 3, 4], [0, 2, 4], [2]]
+def test_mask_predict_masks_the_least_confident(xp: ModuleType) -> None:
+    assert masked_places(xp, "mask_predict", iterations=3) == [[0, 1, 2, 3, 4], [0, 2, 4], [2]]
 
 
 @pytest.mark.parametrize("strategy", ["easy_first", "left_to_right"])
 @pytest.mark.parametrize("iterations", [1, 10, "N"])
-def test_one_token_a_pass_takes_as_many_passes_as_tokens(strategy: str, iterations: Iterations) -> None:
-    free_B = torch.tensor([3, 8, 1])
-    assert STRATEGIES[strategy].count(free_B, iterations).tolist() == [3, 8, 1]
+def test_one_token_a_pass_takes_as_many_passes_as_tokens(xp: ModuleType, strategy: str, iterations: Iterations) -> None:
+    assert STRATEGIES[strategy].count(xp.asarray([3, 8, 1]), iterations).tolist() == [3, 8, 1]
 
 
-def test_N_iterations_are_each_rows_own_number_of_tokens() -> None:
-    assert STRATEGIES["mask_predict"].count(torch.tensor([3, 8, 1]), "N").tolist() == [3, 8, 1]
-    assert STRATEGIES["mask_predict"].count(torch.tensor([3, 8, 1]), 4).tolist() == [4, 4, 4]
+def test_N_iterations_are_each_rows_own_number_of_tokens(xp: ModuleType) -> None:
+    assert STRATEGIES["mask_predict"].count(xp.asarray([3, 8, 1]), "N").tolist() == [3, 8, 1]
+    assert STRATEGIES["mask_predict"].count(xp.asarray([3, 8, 1]), 4).tolist() == [4, 4, 4]
+
+
+Place = tuple[float, bool, bool]
+"""Log-probability, whether the place is free, and whether it was masked before."""
+PLACE = st.tuples(st.sampled_from([-2.0, -1.0, -0.5, -0.1, 0.0]), st.booleans(), st.booleans())
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@given(
+    st.integers(1, 12).flatmap(
+        lambda width: st.lists(st.lists(PLACE, min_size=width, max_size=width), min_size=1, max_size=4)
+    ),
+    st.integers(1, 9),
+)
+@settings(max_examples=60, deadline=None)
+def test_numpy_and_pytorch_mask_the_same_places(strategy: str, rows: list[list[Place]], t: int) -> None:
+    def chosen(xp: ModuleType) -> list[list[bool]]:
+        log_probs_BT = xp.asarray([[log_prob for log_prob, _, _ in row] for row in rows], dtype=xp.float32)
+        free_BT = xp.asarray([[free for _, free, _ in row] for row in rows])
+        masked_BT = xp.asarray([[free and masked for _, free, masked in row] for row in rows])
+        step = Step(t, xp.full((len(rows),), 10), log_probs_BT, masked_BT, free_BT)
+        masked: list[list[bool]] = STRATEGIES[strategy].strategy(step).tolist()
+        return masked
+
+    by_numpy = chosen(numpy_arrays)
+    assert by_numpy == chosen(torch_arrays)
+    for row, masked in zip(rows, by_numpy, strict=True):
+        assert all(free for (_, free, _), is_masked in zip(row, masked, strict=True) if is_masked)

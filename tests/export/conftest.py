@@ -11,7 +11,8 @@ import torch
 
 from maskpredict.corpus.dataset import Languages
 from maskpredict.model.config import ModelConfig
-from maskpredict.model.folder import ModelFolder, own_weights
+from maskpredict.model.folder import ModelFolder
+from maskpredict.model.module_weights import weights_of
 from maskpredict.systems import find_system, vocabulary_of
 from maskpredict.tokenizer import SentencePieceTokenizer, Tokenizers
 
@@ -35,7 +36,7 @@ def random_model(toy_tokenizers: Tokenizers) -> RandomModel:
             torch.nn.init.normal_(parameter, std=0.3)
         special = tokenizers.target.special
         generation = {"suppress_tokens": [special.pad, special.bos, special.mask]}
-        return ModelFolder(system, config, Languages("xx", "yy"), tokenizers, own_weights(made), generation)
+        return ModelFolder(system, config, Languages("xx", "yy"), tokenizers, weights_of(made), generation)
 
     return make
 

@@ -20,21 +20,22 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
+from maskpredict.decoding.beam import BeamDecoder
 from maskpredict.decoding.hypothesis import Request
-from maskpredict.decoding.settings import MaskPredictSettings
-from maskpredict.engines.cuda.capture import Recording, inputs_of
-from maskpredict.engines.cuda.capture_shape import Shape
+from maskpredict.decoding.settings import BeamSettings, MaskPredictSettings
+from maskpredict.engines.cuda.capture import Capture, inputs_of
+from maskpredict.engines.cuda.capture_shape import CaptureShape
+from maskpredict.engines.cuda.engine import CudaEngine
 from maskpredict.engines.cuda.fused_computation import FusedComputation
+from maskpredict.engines.cuda.fused_search import FusedSearch
 from maskpredict.engines.cuda.fused_transformer import FusedTransformer
 from maskpredict.kernels import draft_step as gpu_fixed_drafts
 from maskpredict.kernels import fused as fused_ops_gpu
 from maskpredict.kernels import pdl as launch_ahead
-from maskpredict.engines.cuda.fused_search import FusedSearch
 from maskpredict.kernels.short_attention import short_attention
 from maskpredict.kernels.vocabulary_scan import best
 from maskpredict.model.config import ModelConfig
 from maskpredict.systems import Vocabulary, find_system
-from maskpredict.systems.autoregressive import BeamSettings
 from maskpredict.tokenizer import SpecialIds
 
 HOPPER = GPUTarget("cuda", 90, 32)
@@ -61,9 +62,7 @@ def compile_only(run: Callable[..., Any]) -> Callable[..., None]:
 
 def system(name: str) -> Any:
     """A base model in half precision."""
-    made = find_system(name)(CONFIG, Vocabulary(VOCABULARY, VOCABULARY, SpecialIds())).eval().half()
-    made.recording = False
-    return made
+    return find_system(name)(CONFIG, Vocabulary(VOCABULARY, VOCABULARY, SpecialIds())).eval().half()
 
 
 def mask_predict() -> None:
@@ -76,10 +75,10 @@ def mask_predict() -> None:
         (16, MaskPredictSettings(4, 1)),
     ):
         group = [SENTENCE] * sentences
-        shape = Shape.of(group, settings, CONFIG.max_positions)
+        shape = CaptureShape.of(group, settings, CONFIG.max_positions)
         assert shape is not None
-        recording = Recording(cmlm, shape, FusedComputation(cmlm, fused, gpu_fixed_drafts, shape))
-        recording.begin(inputs_of(group, shape, cmlm.special.pad))
+        capture = Capture(cmlm, shape, FusedComputation(cmlm, fused, gpu_fixed_drafts, shape))
+        capture.begin(inputs_of(group, shape, cmlm.special.pad))
     best(torch.zeros(64, VOCABULARY, dtype=torch.float16))
 
 
@@ -87,8 +86,9 @@ def beam_search() -> None:
     """Some steps of one beam and of five."""
     autoregressive = system("autoregressive")
     autoregressive.transformer = FusedTransformer(autoregressive.transformer, fused_ops_gpu)
+    decoder = BeamDecoder("autoregressive", CudaEngine(autoregressive, "cpu", "float16"))
     for beams in (1, 5):
-        autoregressive.translate([SENTENCE], BeamSettings(beams, max_length_ratio=0.01))
+        decoder.translate([SENTENCE], BeamSettings(beams, max_length_ratio=0.01))
 
         def advance(last_R: Tensor, origin_R: Tensor | None, time: int) -> Tensor:
             return torch.zeros(len(last_R), VOCABULARY, dtype=torch.float16)

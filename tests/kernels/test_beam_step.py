@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from maskpredict.engines.torch.beam_search import Search, beam_search
 from maskpredict.engines.cuda.beam_step_check import finds_the_same
+from maskpredict.engines.torch.beam_search import Search, beam_search
 
 BOS, EOS = 1, 2
 

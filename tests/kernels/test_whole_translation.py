@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
+from maskpredict.decoding.beam import BeamDecoder
 from maskpredict.decoding.candidates import ranked
+from maskpredict.decoding.decoder import Decoder
 from maskpredict.decoding.hypothesis import Request
-from maskpredict.decoding.settings import MaskPredictSettings
-from maskpredict.engines.cuda.capture import Recording, finished, inputs_of
-from maskpredict.engines.cuda.capture_shape import Shape
+from maskpredict.decoding.settings import BeamSettings, MaskPredictSettings
+from maskpredict.engines.cuda.capture import Capture, finished, inputs_of
+from maskpredict.engines.cuda.capture_shape import CaptureShape
+from maskpredict.engines.cuda.draft_step_reference import DraftOps
+from maskpredict.engines.cuda.engine import CudaEngine
 from maskpredict.engines.cuda.fused_computation import FusedComputation
 from maskpredict.engines.cuda.fused_transformer import FusedTransformer
 from maskpredict.engines.cuda.selfcheck import proven
-from maskpredict.engines.cuda.draft_step_reference import DraftOps
 from maskpredict.kernels.reference import Ops
 from maskpredict.model.config import ModelConfig
 from maskpredict.systems import Vocabulary, find_system
-from maskpredict.systems.autoregressive import Autoregressive, BeamSettings
+from maskpredict.systems.autoregressive import Autoregressive
+from maskpredict.systems.base import System
 from maskpredict.systems.cmlm import CMLM
 from maskpredict.tokenizer import SpecialIds
 
@@ -36,7 +41,6 @@ def small(name: str, device: torch.device) -> Any:
     system = find_system(name)(config, Vocabulary(150, 150, SpecialIds()))
     for parameter in system.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
-    system.recording = False
     return system.eval().to(device)
 
 
@@ -61,19 +65,23 @@ def test_the_kernels_prove_themselves(gpu_ops: Ops, kernel_device: torch.device)
     ids=str,
 )
 def test_mask_predict(
-    gpu_ops: Ops, gpu_draft_ops: DraftOps, kernel_device: torch.device, settings: MaskPredictSettings
+    gpu_ops: Ops,
+    gpu_draft_ops: DraftOps,
+    kernel_device: torch.device,
+    settings: MaskPredictSettings,
+    decoder_of: Callable[[System], Decoder],
 ) -> None:
     system = small("cmlm", kernel_device)
     assert isinstance(system, CMLM)
     group = requests(2)
-    shape = Shape.of(group, settings, 32)
+    shape = CaptureShape.of(group, settings, 32)
     assert shape is not None
     shape = replace(shape, target_width=32)  # an untrained model may take any length for likely
     computation = FusedComputation(system, FusedTransformer(system.transformer, gpu_ops), gpu_draft_ops, shape)
-    recording = Recording(system, shape, computation)
+    recording = Capture(system, shape, computation)
     recording.begin(inputs_of(group, shape, system.special.pad))
     found = finished(recording.results(), shape, len(group), settings)
-    for own, plain in zip(found, system.translate(group, settings), strict=True):
+    for own, plain in zip(found, decoder_of(system).translate(group, settings), strict=True):
         best = ranked(own, settings)[0]
         assert best.ids == plain[0].ids
         assert best.passes == plain[0].passes
@@ -82,11 +90,15 @@ def test_mask_predict(
 
 @torch.inference_mode()
 def test_beam_search(gpu_ops: Ops, kernel_device: torch.device) -> None:
+    def decoder_of(system: System) -> Decoder:
+        # On the CPU, too: what it searches with is chosen by the transformer.
+        return BeamDecoder(system.name, CudaEngine(system, str(kernel_device), "float32"))
+
     system = small("autoregressive", kernel_device)
     assert isinstance(system, Autoregressive)
     settings = BeamSettings(2, max_length_ratio=0.01, suppress_tokens=SUPPRESSED)
-    plain = system.translate(requests(2), settings)
+    plain = decoder_of(system).translate(requests(2), settings)
     system.transformer = FusedTransformer(system.transformer, gpu_ops)
-    for (one,), (other,) in zip(system.translate(requests(2), settings), plain, strict=True):
+    for (one,), (other,) in zip(decoder_of(system).translate(requests(2), settings), plain, strict=True):
         assert one.ids == other.ids
         assert one.score == pytest.approx(other.score, abs=1e-3)

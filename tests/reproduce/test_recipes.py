@@ -34,10 +34,10 @@ def test_the_models_of_a_shipped_recipe_can_be_built_and_know_its_decoding_setti
     ):
         shape = preset(training.preset, training.model)
         with torch.device("meta"):
-            system = find_system(training.system)(shape, vocabulary_of(toy_tokenizers), training.label_smoothing)
+            find_system(training.system)(shape, vocabulary_of(toy_tokenizers), training.label_smoothing)
         assert training.batch.max_length < shape.max_positions
         for own in settings:
-            resolve_settings(system, {}, own)
+            resolve_settings(training.system, {}, own)
 
 
 @pytest.mark.parametrize("name", ["de-en", "en-de"])

@@ -15,8 +15,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-import torch
 from safetensors.torch import load_file
 from typer.testing import Result
 
@@ -221,7 +221,9 @@ def test_the_student_can_be_trained_on_as_the_model_that_is_shipped(small: Run, 
     after = what_came_out(work)
     assert after["student/model/model.safetensors"] == before["student/model/model.safetensors"]
     final, shipped = (ModelFolder.read(work / name).weights for name in ("final/model", "model"))
-    assert all(torch.equal(final[name].half().float(), weight) for name, weight in shipped.items())
+    assert all(
+        np.array_equal(final[name].astype(np.float16).astype(np.float32), weight) for name, weight in shipped.items()
+    )
     assert ModelFolder.read(work / "model").generation["iterations"] == 4
     assert "start_from: work/student/model" in (work / "final" / "config.yaml").read_text()
     scored = [score.system for score in read_scores(work / "results")]

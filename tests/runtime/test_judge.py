@@ -86,10 +86,10 @@ def test_several_targets_of_one_source_are_scored_as_if_alone(judged: Translator
     codec = judged._codec(pretokenized=False)
     requests = [own[0] for own in codec.requests([Line(sentence) for sentence in sentences[:8]], 1)]
     targets = [list(request.source) for request in requests]
-    system, settings = judged.judge.system, judged.judge.settings
-    twice = system.score([*requests, *requests[::-1]], [*targets, *targets], settings)
+    decoder, settings = judged.judge.decoder, judged.judge.settings
+    twice = decoder.score([*requests, *requests[::-1]], [*targets, *targets], settings)
     for request, target, found in zip([*requests, *requests[::-1]], [*targets, *targets], twice, strict=True):
-        (alone,) = system.score([request], [target], settings)
+        (alone,) = decoder.score([request], [target], settings)
         assert found.log_probs == pytest.approx(alone.log_probs, abs=1e-5)
 
 

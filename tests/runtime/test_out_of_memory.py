@@ -1,8 +1,8 @@
-"""A batch that does not fit the memory is computed in halves."""
+"""Batches that do not fit the memory are split."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,26 @@ import torch
 
 from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.decoding.settings import MaskPredictSettings
-from maskpredict.runtime.out_of_memory import in_halves_if_needed
+from maskpredict.engines.cuda.engine import CudaEngine
+from maskpredict.engines.torch.engine import TorchEngine
+from maskpredict.runtime.out_of_memory import start_splitting
 from maskpredict.runtime.translator import Translator
-from maskpredict.systems.cmlm import CMLM
+from maskpredict.systems.base import System
+
+
+class SmallEngine(TorchEngine):
+    """An engine that can run out of memory, as one on a GPU can."""
+
+    out_of_memory = (torch.OutOfMemoryError,)
+    freed = 0
+
+    def free_memory(self) -> None:
+        self.freed += 1
+
+
+@pytest.fixture
+def engine(make_system: Callable[..., System]) -> SmallEngine:
+    return SmallEngine(make_system("cmlm"))
 
 
 def no_memory() -> list[int]:
@@ -21,7 +38,7 @@ def no_memory() -> list[int]:
 
 
 @pytest.mark.parametrize("noticed", ["at the beginning", "at the end"])
-def test_halves_and_halves_of_halves_give_the_whole(noticed: str) -> None:
+def test_halves_and_halves_of_halves_give_the_whole(noticed: str, engine: SmallEngine) -> None:
     sizes: list[int] = []
 
     def double(items: list[int]) -> Callable[[], list[int]]:
@@ -31,20 +48,25 @@ def test_halves_and_halves_of_halves_give_the_whole(noticed: str) -> None:
         return lambda: [2 * item for item in items]
 
     def at_once(items: list[int]) -> Callable[[], list[int]]:
-        found = double(items)()
-        return lambda: found
+        results = double(items)()
+        return lambda: results
 
-    halved: list[None] = []
+    splits: list[None] = []
     start = double if noticed == "at the end" else at_once
-    finish = in_halves_if_needed(start, list(range(10)), lambda: halved.append(None))
+    finish = start_splitting(start, list(range(10)), engine, lambda: splits.append(None))
     assert finish() == list(range(0, 20, 2))
     assert sizes == [10, 5, 2, 3, 5, 2, 3]
-    assert len(halved) == 3
+    assert len(splits) == engine.freed == 3
 
 
-def test_what_does_not_fit_alone_is_an_error() -> None:
+def test_what_does_not_fit_alone_is_an_error(engine: SmallEngine) -> None:
     with pytest.raises(torch.OutOfMemoryError):
-        in_halves_if_needed(lambda items: no_memory, [1, 2, 3])()
+        start_splitting(lambda items: no_memory, [1, 2, 3], engine)()
+
+
+def test_an_engine_without_limits_lets_other_errors_pass(make_system: Callable[..., System]) -> None:
+    with pytest.raises(torch.OutOfMemoryError):
+        start_splitting(lambda items: no_memory, [1, 2, 3], TorchEngine(make_system("cmlm")))()
 
 
 def test_the_translator_goes_on_with_less_and_says_so(
@@ -52,32 +74,23 @@ def test_the_translator_goes_on_with_less_and_says_so(
 ) -> None:
     translator = Translator(cmlm_folder, device="cpu")
     expected = translator.translate(sentences, iterations=2)
-    plenty = translator.system.start
+    plenty = translator.decoder.start
 
-    def too_much(requests: list[Request], settings: Any) -> Callable[[], list[list[Hypothesis]]]:
+    def too_much(requests: Sequence[Request], settings: Any) -> Callable[[], list[list[Hypothesis]]]:
         if len(requests) > 4:
-            raise torch.OutOfMemoryError("CUDA out of memory.")
+            raise MemoryError
         return plenty(requests, settings)
 
-    monkeypatch.setattr(translator.system, "start", too_much)
+    monkeypatch.setattr(translator.engine, "out_of_memory", (MemoryError,))
+    monkeypatch.setattr(translator.decoder, "start", too_much)
     assert translator.translate(sentences, iterations=2) == expected
     assert "does not fit the memory of the GPU; going on with half of it" in caplog.text
 
 
-def test_what_is_held_for_speed_alone_makes_room_first(
-    cmlm_folder: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    translator = Translator(cmlm_folder, device="cpu")
-    assert isinstance(translator.system, CMLM)
-    recordings, plenty = translator.system.recordings, translator.system.start
-    request = Request((5, 6, 7, translator.system.special.eos))
-    assert recordings.start([request], MaskPredictSettings(2, 1)) is not None
-    assert recordings.made
-
-    def too_little(requests: list[Request], settings: Any) -> Callable[[], list[list[Hypothesis]]]:
-        if recordings.made:
-            raise torch.OutOfMemoryError("CUDA out of memory.")
-        return plenty(requests, settings)
-
-    monkeypatch.setattr(translator.system, "start", too_little)
-    assert len(translator.translate(sentences[:2], iterations=2)) == 2
+def test_captures_make_room(make_system: Callable[..., System]) -> None:
+    engine = CudaEngine(make_system("cmlm"), "cpu", "float32")
+    assert engine.start([Request((5, 6, 7, 2))], MaskPredictSettings(2, 1)) is not None
+    assert engine.captures is not None
+    assert engine.captures.made
+    engine.free_memory()
+    assert not engine.captures.made

@@ -298,7 +298,7 @@ def test_the_next_batch_has_begun_before_the_one_before_it_is_waited_for(
 ) -> None:
     translator = Translator(cmlm_folder, device="cpu")
     expected = translator.translate(sentences[:6], iterations=2, max_batch_size=2, batch_type="examples")
-    start, events = translator.system.start, list[str]()
+    start, events = translator.decoder.start, list[str]()
 
     def watched(requests: Sequence[Request], settings: Any) -> Callable[[], list[list[Hypothesis]]]:
         events.append("begin")
@@ -310,7 +310,7 @@ def test_the_next_batch_has_begun_before_the_one_before_it_is_waited_for(
 
         return finished
 
-    monkeypatch.setattr(translator.system, "start", watched)
+    monkeypatch.setattr(translator.decoder, "start", watched)
     assert translator.translate(sentences[:6], iterations=2, max_batch_size=2, batch_type="examples") == expected
     batches = events.count("begin")
     assert batches > 2
@@ -323,6 +323,6 @@ def test_a_run_folder_stands_for_its_model(cmlm_folder: Path, cmlm: Translator, 
 
 
 def _fast(translator: Translator) -> dict[str, Any]:
-    if translator.system.name == "cmlm":
+    if translator.system == "cmlm":
         return {"iterations": 1, "length_candidates": 1}
     return {"beam_size": 1}

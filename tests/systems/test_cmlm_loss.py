@@ -11,7 +11,8 @@ from torch import Tensor
 
 from maskpredict.model.batch import Batch, pad
 from maskpredict.model.layout import Layout, Packed, Padded
-from maskpredict.systems import CMLM, System
+from maskpredict.systems.base import System
+from maskpredict.systems.cmlm import CMLM
 from maskpredict.systems.masking import masked_places, sample_masks
 
 CPU = torch.device("cpu")

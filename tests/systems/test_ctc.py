@@ -9,14 +9,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from maskpredict.decoding.decoder import Decoder
+from maskpredict.decoding.engine import BatchPolicy
 from maskpredict.decoding.hypothesis import Request
+from maskpredict.decoding.settings import OnePassSettings
+from maskpredict.engines.int8.engine import Int8Engine, fill_in_int8
 from maskpredict.engines.int8.transformer import Int8Transformer
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, pad
-from maskpredict.model.folder import own_weights, take_weights
-from maskpredict.model.meta_init import unfilled
-from maskpredict.systems import CTC, System
-from maskpredict.systems.one_pass import OnePassSettings
+from maskpredict.model.meta_init import meta_init
+from maskpredict.model.module_weights import weights_of
+from maskpredict.systems.base import System
+from maskpredict.systems.ctc import CTC
 
 CPU = torch.device("cpu")
 BLANK = 4
@@ -31,6 +35,11 @@ def model(make_system: Callable[..., System]) -> CTC:
     system = make_system("ctc")
     assert isinstance(system, CTC)
     return system
+
+
+@pytest.fixture
+def decoder(model: CTC, decoder_of: Callable[[System], Decoder]) -> Decoder:
+    return decoder_of(model)
 
 
 def logits_of_one(model: CTC, source: list[int] | tuple[int, ...]) -> Tensor:
@@ -60,12 +69,15 @@ def test_the_loss_is_that_of_ctc_and_leaves_out_what_does_not_fit(model: CTC) ->
 @torch.inference_mode()
 @pytest.mark.parametrize("positions", [2, 3])
 def test_a_translation_is_what_the_positions_say_less_repetitions_and_blanks(
-    make_system: Callable[..., System], sources: list[tuple[int, ...]], positions: int
+    make_system: Callable[..., System],
+    decoder_of: Callable[[System], Decoder],
+    sources: list[tuple[int, ...]],
+    positions: int,
 ) -> None:
     model = make_system("ctc", seed=2, ctc_positions=positions)
     assert isinstance(model, CTC)
     settings = OnePassSettings(suppress_tokens=SUPPRESSED)
-    found = model.translate([Request(source) for source in sources], settings)
+    found = decoder_of(model).translate([Request(source) for source in sources], settings)
     for source, (best,) in zip(sources, found, strict=True):
         logits_TV = logits_of_one(model, source)
         logits_TV[:, [0, 1]] = -torch.inf  # the blank may be said
@@ -80,13 +92,14 @@ def test_a_translation_is_what_the_positions_say_less_repetitions_and_blanks(
 
 
 @torch.inference_mode()
-def test_in_eight_bits_a_sentence_comes_out_the_same_in_any_company(model: CTC) -> None:
-    assert model.sharing == "same width"
-    with unfilled():
-        int8 = CTC(model.config, model.vocabulary)
-    take_weights(int8, own_weights(model), int8=True)
-    int8.transformer = Int8Transformer(int8.transformer)
-    assert int8.eval().sharing == "any"
+def test_in_eight_bits_a_sentence_comes_out_the_same_in_any_company(model: CTC, decoder: Decoder) -> None:
+    assert decoder.engine.batch_policy is BatchPolicy.SAME_WIDTH
+    with meta_init():
+        system = CTC(model.config, model.vocabulary)
+    fill_in_int8(system, weights_of(model))
+    system.transformer = Int8Transformer(system.transformer)
+    int8 = type(decoder)("ctc", Int8Engine(system))
+    assert int8.engine.batch_policy is BatchPolicy.ANY
     settings, requests = OnePassSettings(suppress_tokens=SUPPRESSED), [Request(tuple(source)) for source in SOURCES]
     together = int8.translate(requests, settings)
     assert [int8.translate([request], settings)[0] for request in requests] == together
@@ -94,11 +107,11 @@ def test_in_eight_bits_a_sentence_comes_out_the_same_in_any_company(model: CTC) 
 
 
 @torch.inference_mode()
-def test_scoring_a_translation_gives_the_score_it_had(model: CTC, sources: list[tuple[int, ...]]) -> None:
+def test_scoring_a_translation_gives_the_score_it_had(decoder: Decoder, sources: list[tuple[int, ...]]) -> None:
     settings, requests = OnePassSettings(suppress_tokens=SUPPRESSED), [Request(source) for source in sources]
     for (best,), again in zip(
-        found := model.translate(requests, settings),
-        model.score(requests, [own[0].ids for own in found], settings),
+        found := decoder.translate(requests, settings),
+        decoder.score(requests, [own[0].ids for own in found], settings),
         strict=True,
     ):
         assert again.ids == best.ids
@@ -106,6 +119,6 @@ def test_scoring_a_translation_gives_the_score_it_had(model: CTC, sources: list[
         assert again.log_probs == pytest.approx(best.log_probs, abs=1e-5)
 
 
-def test_a_target_that_does_not_fit_is_refused(model: CTC) -> None:
+def test_a_target_that_does_not_fit_is_refused(decoder: Decoder) -> None:
     with pytest.raises(UserError, match="4 subwords is too long for its source"):
-        model.score([Request((2,))], [[5, 6, 7, 2]], OnePassSettings())
+        decoder.score([Request((2,))], [[5, 6, 7, 2]], OnePassSettings())

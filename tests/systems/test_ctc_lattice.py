@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from maskpredict.model.layout import Packed, Padded
-from maskpredict.systems.ctc_lattice import Problem, best_alignment, surprise_of
+from maskpredict.systems.ctc_lattice import Problem, surprise_of
 
 BLANK, VOCABULARY = 4, 9
 LENGTHS = [5, 6, 3, 4, 1]
@@ -104,15 +104,3 @@ def test_sentences_laid_end_to_end_come_to_the_same() -> None:
     assert scores_NC.grad.isfinite().all()
     # Every position of these sentences has a word or a blank for certain, and none of the others counts.
     assert scores_NC.grad.sum(1).tolist() == pytest.approx([-1.0] * sum(LENGTHS[:3]) + [0.0] * (5 + 3), abs=1e-5)
-
-
-def test_the_best_alignment_is_the_likeliest_of_all() -> None:
-    problem, _, _ = padded_problem(log_probs())
-    for log_probs_TV, target, alignment in zip(log_probs(), TARGETS, best_alignment(problem), strict=True):
-        ways = [way for way in product({BLANK, *target}, repeat=len(log_probs_TV)) if said(way) == target]
-        if not ways:
-            assert alignment is None
-            continue
-        best = max(ways, key=lambda way: sum(float(log_probs_TV[t, token]) for t, token in enumerate(way)))
-        assert alignment is not None
-        assert tuple(BLANK if word < 0 else target[word] for word in alignment) == best

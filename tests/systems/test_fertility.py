@@ -9,11 +9,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from maskpredict.decoding.decoder import Decoder
 from maskpredict.decoding.hypothesis import Request
+from maskpredict.decoding.settings import OnePassSettings
 from maskpredict.model.batch import Batch, pad
-from maskpredict.systems import Fertility, System
-from maskpredict.systems.fertility import copies
-from maskpredict.systems.one_pass import OnePassSettings
+from maskpredict.systems.base import System
+from maskpredict.systems.fertility import Fertility, copies
 from maskpredict.systems.word_aligner import fertilities, surprise
 
 CPU = torch.device("cpu")
@@ -28,6 +29,11 @@ def model(make_system: Callable[..., System]) -> Fertility:
     system = make_system("fertility")
     assert isinstance(system, Fertility)
     return system
+
+
+@pytest.fixture
+def decoder(model: Fertility, decoder_of: Callable[[System], Decoder]) -> Decoder:
+    return decoder_of(model)
 
 
 def copied(source: Sequence[int], counts: Sequence[int]) -> list[int]:
@@ -85,9 +91,9 @@ def test_a_source_word_is_copied_as_often_as_its_fertility_says(
 
 @torch.inference_mode()
 def test_a_translation_is_the_likeliest_words_for_the_likeliest_copies(
-    model: Fertility, sources: list[tuple[int, ...]]
+    model: Fertility, decoder: Decoder, sources: list[tuple[int, ...]]
 ) -> None:
-    found = model.translate([Request(source) for source in sources], SETTINGS)
+    found = decoder.translate([Request(source) for source in sources], SETTINGS)
     for source, (best,) in zip(sources, found, strict=True):
         inputs = copied(source, predicted(model, source).argmax(-1).tolist())
         logits_TV = logits_of_one(model, source, inputs)
@@ -100,18 +106,18 @@ def test_a_translation_is_the_likeliest_words_for_the_likeliest_copies(
 
 
 @torch.inference_mode()
-def test_scoring_a_translation_gives_the_score_it_had(model: Fertility, sources: list[tuple[int, ...]]) -> None:
+def test_scoring_a_translation_gives_the_score_it_had(decoder: Decoder, sources: list[tuple[int, ...]]) -> None:
     requests = [Request(source) for source in sources]
-    found = [best for (best,) in model.translate(requests, SETTINGS)]
-    for best, again in zip(found, model.score(requests, [best.ids for best in found], SETTINGS), strict=True):
+    found = [best for (best,) in decoder.translate(requests, SETTINGS)]
+    for best, again in zip(found, decoder.score(requests, [best.ids for best in found], SETTINGS), strict=True):
         assert again.ids == best.ids
         assert again.log_probs == pytest.approx(best.log_probs, abs=1e-5)
         assert again.score == pytest.approx(best.score, abs=1e-5)
 
 
 @torch.inference_mode()
-def test_without_any_copies_a_translation_is_one_word(model: Fertility) -> None:
+def test_without_any_copies_a_translation_is_one_word(model: Fertility, decoder: Decoder) -> None:
     model.fertility.weight.zero_()
     model.fertility.bias.copy_(F.one_hot(torch.tensor(0), 10))
-    (best,) = model.translate([Request((5, 6, 2))], SETTINGS)[0]
+    (best,) = decoder.translate([Request((5, 6, 2))], SETTINGS)[0]
     assert len(best.ids) == 1

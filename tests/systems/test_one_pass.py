@@ -5,30 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-import torch
 
+from maskpredict.decoding.decoder import Decoder
 from maskpredict.decoding.hypothesis import Pin, Request
+from maskpredict.decoding.settings import OnePassSettings
 from maskpredict.errors import UserError
-from maskpredict.systems import System
-from maskpredict.systems.one_pass import OnePassSettings
+from maskpredict.systems.base import System
 
 SOURCE = (5, 6, 2)
 
 
 @pytest.mark.parametrize("name", ["fertility", "ctc", "refinement"])
-@torch.inference_mode()
 def test_a_translation_does_not_depend_on_its_company(
-    make_system: Callable[..., System], sources: list[tuple[int, ...]], name: str
+    make_system: Callable[..., System],
+    decoder_of: Callable[[System], Decoder],
+    sources: list[tuple[int, ...]],
+    name: str,
 ) -> None:
-    system = make_system(name)
-    settings = system.settings_type()
+    decoder = decoder_of(make_system(name))
+    settings = decoder.settings_type()
     requests = [Request(source) for source in sources]
-    together = [own[0] for own in system.translate(requests, settings)]
-    assert together == [system.translate([request], settings)[0][0] for request in requests]
+    together = [own[0] for own in decoder.translate(requests, settings)]
+    assert together == [decoder.translate([request], settings)[0][0] for request in requests]
     targets = [best.ids for best in together]
-    scored = system.score(requests, targets, settings)
+    scored = decoder.score(requests, targets, settings)
     assert scored == [
-        system.score([request], [ids], settings)[0] for request, ids in zip(requests, targets, strict=True)
+        decoder.score([request], [ids], settings)[0] for request, ids in zip(requests, targets, strict=True)
     ]
 
 
@@ -36,10 +38,12 @@ def test_a_translation_does_not_depend_on_its_company(
 @pytest.mark.parametrize(
     "request_", [Request(SOURCE, length=4), Request(SOURCE, pins=(Pin((5,)),)), Request(SOURCE, template=((5,),))]
 )
-def test_nothing_can_be_imposed(make_system: Callable[..., System], name: str, request_: Request) -> None:
-    system = make_system(name)
+def test_nothing_can_be_imposed(
+    make_system: Callable[..., System], decoder_of: Callable[[System], Decoder], name: str, request_: Request
+) -> None:
+    decoder = decoder_of(make_system(name))
     with pytest.raises(UserError, match=f"{name} cannot pin words, fill gaps or keep to a length"):
-        system.translate([request_], system.settings_type())
+        decoder.translate([request_], decoder.settings_type())
 
 
 def test_there_is_one_translation() -> None:

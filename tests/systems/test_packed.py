@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from maskpredict.model.batch import Batch, Tokens, pad
-from maskpredict.systems import System, refinement
+from maskpredict.systems import refinement
+from maskpredict.systems.base import System
 
 CPU = torch.device("cpu")
 SOURCES = [[5, 6, 7, 2], [8, 9, 10, 11, 12, 2], [13, 2]]

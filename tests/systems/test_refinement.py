@@ -9,12 +9,15 @@ import pytest
 import torch
 from torch import Tensor
 
+from maskpredict.decoding.decoder import Decoder
 from maskpredict.decoding.hypothesis import Request
+from maskpredict.decoding.settings import RefinementSettings
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens, pad
 from maskpredict.model.layout import Padded
-from maskpredict.systems import Refinement, System, refinement
-from maskpredict.systems.refinement import RefinementSettings, with_noise
+from maskpredict.systems import refinement
+from maskpredict.systems.base import System
+from maskpredict.systems.refinement import Refinement, with_noise
 
 CPU = torch.device("cpu")
 SOURCES = [[5, 6, 7, 2], [8, 9, 10, 11, 12, 2], [13, 2]]
@@ -27,6 +30,11 @@ def model(make_system: Callable[..., System]) -> Refinement:
     system = make_system("refinement")
     assert isinstance(system, Refinement)
     return system
+
+
+@pytest.fixture
+def decoder(model: Refinement, decoder_of: Callable[[System], Decoder]) -> Decoder:
+    return decoder_of(model)
 
 
 def log_probs_of_one(model: Refinement, source: Sequence[int], inputs: list[int]) -> tuple[Tensor, Tensor]:
@@ -103,10 +111,10 @@ def refined(model: Refinement, source: tuple[int, ...], size: int, passes: int) 
 
 @torch.inference_mode()
 def test_each_pass_predicts_all_words_from_all_words_of_the_one_before(
-    model: Refinement, sources: list[tuple[int, ...]]
+    model: Refinement, decoder: Decoder, sources: list[tuple[int, ...]]
 ) -> None:
     settings = RefinementSettings(iterations=4, suppress_tokens=SUPPRESSED, trace=True)
-    found = model.translate([Request(source, length=6) for source in sources], settings)
+    found = decoder.translate([Request(source, length=6) for source in sources], settings)
     for source, (best,) in zip(sources, found, strict=True):
         expected = refined(model, source, 6, 4)
         assert best.ids == expected[-1]
@@ -116,9 +124,11 @@ def test_each_pass_predicts_all_words_from_all_words_of_the_one_before(
 
 
 @torch.inference_mode()
-def test_until_stable_it_ends_where_a_pass_changes_nothing(model: Refinement, sources: list[tuple[int, ...]]) -> None:
+def test_until_stable_it_ends_where_a_pass_changes_nothing(
+    model: Refinement, decoder: Decoder, sources: list[tuple[int, ...]]
+) -> None:
     settings = RefinementSettings(iterations=10, suppress_tokens=SUPPRESSED, stop_when_stable=True)
-    found = model.translate([Request(source, length=2) for source in sources], settings)
+    found = decoder.translate([Request(source, length=2) for source in sources], settings)
     for source, (best,) in zip(sources, found, strict=True):
         steps = refined(model, source, 2, 10)
         assert best.ids == steps[-1]

@@ -13,7 +13,8 @@ from torch import Tensor
 from maskpredict.corpus.batches import PackedBatches, PaddedBatches, PairArrays
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.model.config import ModelConfig
-from maskpredict.systems import System, find_system, vocabulary_of
+from maskpredict.systems import find_system, vocabulary_of
+from maskpredict.systems.base import System
 from maskpredict.training.config import OptimizerConfig
 from maskpredict.training.engine import EagerEngine, part_seed
 from maskpredict.training.feed import Part, Position, Update, to_batch

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
 
@@ -29,7 +31,7 @@ def trained(config: TrainConfig) -> Path:
     return model
 
 
-def started(make_config: MakeConfig, start: Path, **changes: Any) -> dict[str, torch.Tensor]:
+def started(make_config: MakeConfig, start: Path, **changes: Any) -> dict[str, npt.NDArray[np.float32]]:
     config = make_config("started", steps=1, start_from=str(start), **changes)
     return dict(ModelFolder.read(trained(replace(config, optimizer=STILL))).weights)
 

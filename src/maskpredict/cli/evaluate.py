@@ -82,6 +82,7 @@ def evaluate(
     batch_tokens: options.BatchTokens = None,
     device: options.Device = "auto",
     compute_type: options.ComputeType = "auto",
+    engine: options.Engine = "auto",
     threads: options.Threads = None,
 ) -> None:
     """Score models or finished translations on test sets. The first system is the one others are compared with."""
@@ -111,7 +112,7 @@ def evaluate(
         judge=judge,
     )
     files = [HypothesisFile(Path(path), name) for name, path in map(_named, hypotheses or ())]
-    models = _Models(device, compute_type, threads, batch_tokens)
+    models = _Models(device, compute_type, engine, threads, batch_tokens)
     systems: list[ScoredSystem] = [*files, *(models.open(text, settings) for text in model or ())]
     sets = _sets(data, split or (), reference or (), source, target_language, models.target_language)
     if files and len(sets) > 1:
@@ -126,8 +127,11 @@ def evaluate(
 class _Models:
     """Opens models for scoring, each once with each judge."""
 
-    def __init__(self, device: str, compute_type: str, threads: int | None, batch_tokens: int | None) -> None:
-        self.device, self.compute_type, self.threads, self.batch_tokens = device, compute_type, threads, batch_tokens
+    def __init__(
+        self, device: str, compute_type: str, engine: str, threads: int | None, batch_tokens: int | None
+    ) -> None:
+        self.device, self.compute_type, self.engine = device, compute_type, engine
+        self.threads, self.batch_tokens = threads, batch_tokens
         self.translators: dict[tuple[str, str | None], Translator] = {}
 
     def open(self, text: str, settings: dict[str, Any]) -> ModelSystem:
@@ -140,7 +144,9 @@ class _Models:
         judge = settings.pop("judge", None)
         key = (model, judge)
         if key not in self.translators:
-            self.translators[key] = options.open_translator(model, self.device, self.compute_type, self.threads, judge)
+            self.translators[key] = options.open_translator(
+                model, self.device, self.compute_type, self.engine, self.threads, judge
+            )
         return ModelSystem(self.translators[key], name or text, max_batch_size=self.batch_tokens, **settings)
 
     @property

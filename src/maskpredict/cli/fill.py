@@ -31,6 +31,7 @@ def fill(
     batch_tokens: options.BatchTokens = None,
     device: options.Device = "auto",
     compute_type: options.ComputeType = "auto",
+    engine: options.Engine = "auto",
     threads: options.Threads = None,
 ) -> None:
     """Complete targets with gaps: ___ stands for some subwords, ___{3} for three.
@@ -40,7 +41,7 @@ def fill(
     settings = options.settings_from(
         speed=speed, iterations=iterations, length_candidates=length_candidates, strategy=strategy
     )
-    translator = options.open_translator(model, device, compute_type, threads, judge)
+    translator = options.open_translator(model, device, compute_type, engine, threads, judge)
     from maskpredict.runtime.lines import Line
 
     filled = translator.translate_lines(

@@ -74,6 +74,9 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.", rich_hel
 ComputeType = Annotated[
     str, typer.Option(help="auto, float32, bfloat16, float16, or int8 on a CPU.", rich_help_panel=_COMPUTING)
 ]
+Engine = Annotated[
+    str, typer.Option(help="auto, onnxruntime, cuda, int8 or torch; auto is the fastest.", rich_help_panel=_COMPUTING)
+]
 Threads = Annotated[int | None, typer.Option(help="CPU threads.", rich_help_panel=_COMPUTING)]
 
 
@@ -111,9 +114,11 @@ def settings_from(**given: Any) -> dict[str, Any]:
 
 
 def open_translator(
-    model: str, device: str, compute_type: str, threads: int | None, judge: str | None = None
+    model: str, device: str, compute_type: str, engine: str, threads: int | None, judge: str | None = None
 ) -> Translator:
     """Load a model."""
     from maskpredict.runtime.translator import Translator
 
-    return Translator(model, device=device, compute_type=compute_type, intra_threads=threads, judge=judge)
+    return Translator(
+        model, device=device, compute_type=compute_type, engine=engine, intra_threads=threads, judge=judge
+    )

@@ -29,11 +29,12 @@ def score(
     batch_tokens: options.BatchTokens = None,
     device: options.Device = "auto",
     compute_type: options.ComputeType = "auto",
+    engine: options.Engine = "auto",
     threads: options.Threads = None,
 ) -> None:
     """Score translations as `translate` scores its own."""
     settings = options.settings_from(iterations=iterations, strategy=strategy, length_penalty=length_penalty)
-    translator = options.open_translator(model, device, compute_type, threads)
+    translator = options.open_translator(model, device, compute_type, engine, threads)
     scored = translator.score_stream(
         input_pairs(files or ()), pretokenized=pretokenized, max_batch_size=batch_tokens, **settings
     )

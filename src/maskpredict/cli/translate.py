@@ -54,6 +54,7 @@ def translate(
     batch_tokens: options.BatchTokens = None,
     device: options.Device = "auto",
     compute_type: options.ComputeType = "auto",
+    engine: options.Engine = "auto",
     threads: options.Threads = None,
 ) -> None:
     """Translate lines of text."""
@@ -75,7 +76,7 @@ def translate(
         trace=True if play or format is TranslateFormat.trace else None,
     )
     typed = is_typed(file)
-    translator = options.open_translator(model, device, compute_type, threads, judge)
+    translator = options.open_translator(model, device, compute_type, engine, threads, judge)
     lines, sources = itertools.tee(_lines(file, reference, tuple(_pin(text) for text in pin or ())))
     translations = translator.translate_lines(
         lines,

@@ -111,9 +111,11 @@ def passes_from(
 ) -> Decoded:
     """Make all passes from number `first` on; ends early when no row has anything left to predict."""
     xp = array_namespace(decoded.tokens_BT)
+    # Looking at a value waits for a GPU, so it is done only where something can be finished early.
+    may_end_early = rules.stop_when_stable or rules.threshold is not None
     for t in range(first, int(xp.max(rules.passes_B))):
         masked_BT = positions_to_mask(t, decoded, rules)
-        if not xp.any(masked_BT):
+        if (may_end_early or t == first) and not xp.any(masked_BT):
             break
         decoded = one_pass(predict, decoded, masked_BT, rules)
         if watch is not None:

@@ -24,6 +24,7 @@ Array = npt.NDArray[np.float32]
 Weights = Mapping[str, Array]
 """Weights by parameter name, in float32."""
 SCALES = ".scales"
+_BYTES = {"F32": 4, "F16": 2, "BF16": 2, "I8": 1}
 _DTYPES: dict[Precision, str] = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "int8": "I8"}
 
 
@@ -121,15 +122,18 @@ def _write_safetensors(tensors: Mapping[str, _Tensor], path: Path) -> None:
     """Write the format by hand: the library does not take bfloat16 from NumPy, which has no such type."""
     header: dict[str, Any] = {}
     end = 0
-    for name, tensor in tensors.items():
+    # Larger numbers first, as the library does, so that all are aligned.
+    names = sorted(tensors, key=lambda name: (-_BYTES[tensors[name].dtype], name))
+    for name in names:
+        tensor = tensors[name]
         start, end = end, end + len(tensor.data)
         header[name] = {"dtype": tensor.dtype, "shape": tensor.shape, "data_offsets": [start, end]}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     with path.open("wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
-        for tensor in tensors.values():
-            file.write(tensor.data)
+        for name in names:
+            file.write(tensors[name].data)
 
 
 def _to_bfloat16(array: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:

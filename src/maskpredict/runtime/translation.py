@@ -64,7 +64,7 @@ def joined(parts: Sequence[Translation]) -> Translation:
     return Translation(
         text=" ".join(part.text for part in parts if part.text),
         tokens=[token for part in parts for token in part.tokens],
-        score=sum(part.score * len(part.tokens) for part in parts) / sum(len(part.tokens) for part in parts),
+        score=sum(part.score * len(part.tokens) for part in parts) / max(1, sum(len(part.tokens) for part in parts)),
         log_probs=[value for part in parts for value in part.log_probs],
         passes=sum(part.passes for part in parts),
         hypotheses=tuple(joined([part.hypotheses[rank] for part in parts]) for rank in range(ranks)),

@@ -2,8 +2,8 @@
 
 An alignment gives each position a word of the target or a blank: the words in their order, each at one position or at
 several in a row, with any number of blanks around them and at least one between two equal words. There are far too many
-to count one by one, but a table of the best, or of all together, up to each position and word is quickly made. Words
-and blanks alternate: blank 0, word 0, blank 1, word 1 and so on, with a blank at the end.
+to count one by one, but a table of all together, up to each position and word, is quickly made. Words and blanks
+alternate: blank 0, word 0, blank 1, word 1 and so on, with a blank at the end. `decoding/alignment.py` finds the best.
 
 Shape letters: B sentences, T positions, L words of the target, N positions of all sentences, C = L + 1 scores: of the
 blank, then of each word of the target.
@@ -20,9 +20,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 NEVER = float("-inf")
-
-Plus = Callable[[Tensor, Tensor], Tensor]
-"""How likely two ways are together, or the likelier of them."""
 
 
 @dataclass(frozen=True)
@@ -77,15 +74,15 @@ class Table:
         """From the first position to the last."""
         return cls(torch.stack([at.blank for at in steps]), torch.stack([at.word for at in steps]))
 
-    def at_the_end(self, problem: Problem, plus: Plus) -> Tensor:
+    def at_the_end(self, problem: Problem) -> Tensor:
         """How likely each whole target is: it ends with its last word, or with the blank after it."""
         count_B1 = problem.word_counts_B[:, None]
         after_B1 = self.blanks[-1].gather(1, count_B1)
-        return plus(after_B1, self.words[-1].gather(1, (count_B1 - 1).clamp(min=0)))[:, 0]
+        return torch.logaddexp(after_B1, self.words[-1].gather(1, (count_B1 - 1).clamp(min=0)))[:, 0]
 
 
-def forward_table(problem: Problem, plus: Plus, in_few_kernels: bool = False) -> Table:
-    """The table of all alignments together, with `torch.logaddexp`, or of the best, with `torch.maximum`.
+def forward_table(problem: Problem, in_few_kernels: bool) -> Table:
+    """The table of all alignments together.
 
     Behind a sentence's last position it stays as it is there.
     """
@@ -97,16 +94,17 @@ def forward_table(problem: Problem, plus: Plus, in_few_kernels: bool = False) ->
     )
     steps = [at]
     for t, scores in enumerate(others, start=1):
-        at = further(at, scores, follow_BL, t < problem.lengths_B, plus)
+        at = further(at, scores, follow_BL, t < problem.lengths_B)
         steps.append(at)
     return Table.of(steps)
 
 
-def _one_further(at: At, scores: At, follow_BL: Tensor, inside_B: Tensor, plus: Plus) -> At:
+def _one_further(at: At, scores: At, follow_BL: Tensor, inside_B: Tensor) -> At:
     """From one position to the next: stay, or go on to what comes next."""
     from_left = F.pad(at.word, (1, 0), value=NEVER)  # the word before each blank
-    to_word = plus(plus(at.word, at.blank[:, :-1]), from_left[:, :-1] + follow_BL)
-    return At(plus(at.blank, from_left) + scores.blank, to_word + scores.word).kept_where(inside_B, at)
+    to_word = torch.logaddexp(torch.logaddexp(at.word, at.blank[:, :-1]), from_left[:, :-1] + follow_BL)
+    to_blank = torch.logaddexp(at.blank, from_left)
+    return At(to_blank + scores.blank, to_word + scores.word).kept_where(inside_B, at)
 
 
 @cache
@@ -146,8 +144,8 @@ def _surprise(
 ) -> tuple[Tensor, Tensor]:
     """-log of the probabilities, and the gradient of their sum."""
     problem = Problem(scores_NC, places_BT, lengths_B, words_BL, word_counts_B)
-    table = forward_table(problem, torch.logaddexp, in_few_kernels=scores_NC.is_cuda)
-    all_B = table.at_the_end(problem, torch.logaddexp)
+    table = forward_table(problem, in_few_kernels=scores_NC.is_cuda)
+    all_B = table.at_the_end(problem)
     shares_TBC = _shares(problem, table, all_B, in_few_kernels=scores_NC.is_cuda)
     return -all_B, -shares_TBC[positions_N, rows_N]
 
@@ -199,35 +197,3 @@ def _one_back(after: At, scores: At, follow_BL: Tensor, inside_B: Tensor, end: A
         torch.logaddexp(to_blank, F.pad(to_word, (0, 1), value=NEVER)),
         torch.logaddexp(torch.logaddexp(to_word, to_blank[:, 1:]), over_blank),
     ).kept_where(inside_B, end)
-
-
-def best_alignment(problem: Problem) -> list[list[int] | None]:
-    """For each sentence the word, counted from 0, that its likeliest alignment has at each position, or -1 for a blank;
-    None where there is no alignment."""
-    table = forward_table(problem, torch.maximum)
-    possible = (table.at_the_end(problem, torch.maximum) > NEVER).tolist()
-    found: list[list[int] | None] = []
-    for row, (length, count) in enumerate(zip(problem.lengths_B.tolist(), problem.word_counts_B.tolist(), strict=True)):
-        if not possible[row]:
-            found.append(None)
-            continue
-        blanks, words = table.blanks[:, row].tolist(), table.words[:, row].tolist()
-        follow = problem.may_follow_BL[row].tolist()
-        at_blank = blanks[length - 1][count] >= words[length - 1][count - 1]
-        place = count if at_blank else count - 1
-        alignment = [-1 if at_blank else place]
-        for t in range(length - 2, -1, -1):
-            at_blank, place = _came_from(at_blank, place, blanks[t], words[t], follow)
-            alignment.append(-1 if at_blank else place)
-        found.append(alignment[::-1])
-    return found
-
-
-def _came_from(
-    at_blank: bool, place: int, blanks: list[float], words: list[float], follow: list[float]
-) -> tuple[bool, int]:
-    """Where the best alignment was one position earlier: whether at a blank, and the number of that blank or word."""
-    before = [(words[place - 1] + (0.0 if at_blank else follow[place]), False, place - 1)] if place else []
-    here = [(blanks[place], True, place)] + ([] if at_blank else [(words[place], False, place)])
-    _, was_at_blank, where = max(before + here, key=lambda option: option[0])
-    return was_at_blank, where

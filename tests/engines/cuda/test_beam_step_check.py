@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from maskpredict.engines.torch.beam_search import Search
 from maskpredict.engines.cuda.beam_step_check import finds_the_same
+from maskpredict.engines.torch.beam_search import Search
 
 
 class Forgetful(Search):

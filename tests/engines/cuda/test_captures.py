@@ -1,4 +1,4 @@
-"""A recording's computation, run without recording it, against the plain path: a CPU has no graphs to record."""
+"""A capture's computation, run without capture it, against the plain path: a CPU has no graphs to capture."""
 
 from __future__ import annotations
 
@@ -7,30 +7,38 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
 from maskpredict.decoding.candidates import ranked
+from maskpredict.decoding.decoder import Decoder
 from maskpredict.decoding.hypothesis import Hypothesis, Pin, Request
 from maskpredict.decoding.settings import MaskPredictSettings
-from maskpredict.engines.cuda.capture import Recording, TooNarrow, finished, inputs_of
-from maskpredict.engines.cuda.capture_shape import BEST_POSITIONS, MOST_POSITIONS, Shape, most_sentences
-from maskpredict.engines.cuda.captures import Candidates, Recordings
+from maskpredict.engines.cuda import captures
+from maskpredict.engines.cuda import draft_step_reference as fixed_drafts
+from maskpredict.engines.cuda.capture import Capture, TooNarrow, finished, inputs_of
+from maskpredict.engines.cuda.capture_shape import BEST_POSITIONS, MOST_POSITIONS, CaptureShape, most_sentences
+from maskpredict.engines.cuda.captures import Candidates, Captures
 from maskpredict.engines.cuda.fused_computation import FusedComputation, suits
 from maskpredict.engines.cuda.fused_transformer import FusedTransformer
 from maskpredict.engines.cuda.plain_computation import PlainComputation
-from maskpredict.engines.cuda import draft_step_reference as fixed_drafts
+from maskpredict.engines.torch.loading import load_system
 from maskpredict.kernels import reference as fused_ops
 from maskpredict.model.folder import ModelFolder
-from maskpredict.systems import build_system, captured_cmlm
+from maskpredict.systems.base import System
 from maskpredict.systems.cmlm import CMLM
 from maskpredict.tokenizer import Tokenizers
 
 
 @pytest.fixture(scope="module")
 def system(cmlm_folder: Path) -> CMLM:
-    system = build_system(ModelFolder.read(cmlm_folder))
+    system = load_system(ModelFolder.read(cmlm_folder))
     assert isinstance(system, CMLM)
     return system
+
+
+@pytest.fixture(scope="module")
+def pass_by_pass(system: CMLM, decoder_of: Callable[[System], Decoder]) -> Decoder:
+    """What captures have to agree with."""
+    return decoder_of(system)
 
 
 @pytest.fixture(scope="module")
@@ -39,23 +47,23 @@ def requests(toy_tokenizers: Tokenizers, sentences: list[str], system: CMLM) -> 
     return [Request((*ids, system.special.eos)) for ids in encoded]
 
 
-def shape_of(requests: list[Request], settings: MaskPredictSettings, system: CMLM) -> Shape:
+def shape_of(requests: list[Request], settings: MaskPredictSettings, system: CMLM) -> CaptureShape:
     """The shape of these requests, with room for the unlikeliest of their lengths."""
-    shape = Shape.of(requests, settings, system.config.max_positions)
+    shape = CaptureShape.of(requests, settings, system.config.max_positions)
     assert shape is not None
     return replace(shape, target_width=shape.target_width + 16)
 
 
-def recording_of(system: CMLM, shape: Shape, *, fused: bool) -> Recording:
+def capture_of(system: CMLM, shape: CaptureShape, *, fused: bool) -> Capture:
     if not fused:
-        return Recording(system, shape, PlainComputation(system, shape))
+        return Capture(system, shape, PlainComputation(system, shape))
     transformer = FusedTransformer(system.transformer, fused_ops)
-    return Recording(system, shape, FusedComputation(system, transformer, fixed_drafts, shape))
+    return Capture(system, shape, FusedComputation(system, transformer, fixed_drafts, shape))
 
 
-def translated(recording: Recording, group: list[Request], settings: MaskPredictSettings) -> Candidates:
-    recording.begin(inputs_of(group, recording.shape, recording.system.special.pad))
-    return finished(recording.results(), recording.shape, len(group), settings)
+def translated(capture: Capture, group: list[Request], settings: MaskPredictSettings) -> Candidates:
+    capture.begin(inputs_of(group, capture.shape, capture.system.special.pad))
+    return finished(capture.results(), capture.shape, len(group), settings)
 
 
 def finish(begun: Callable[[], Candidates | None] | None) -> Candidates | None:
@@ -80,17 +88,22 @@ def finish(begun: Callable[[], Candidates | None] | None) -> Candidates | None:
     ],
     ids=str,
 )
-def test_a_recording_finds_what_the_plain_path_finds(
-    system: CMLM, requests: list[Request], together: int, settings: MaskPredictSettings, fused: bool
+def test_a_capture_finds_what_the_plain_path_finds(
+    system: CMLM,
+    pass_by_pass: Decoder,
+    requests: list[Request],
+    together: int,
+    settings: MaskPredictSettings,
+    fused: bool,
 ) -> None:
     settings = replace(settings, num_hypotheses=settings.length_candidates, suppress_tokens=(0, 1, 4))
     for first in range(0, 24, together):
         group = requests[first : first + together]
         shape = shape_of(group, settings, system)
         assert suits(shape)
-        found = translated(recording_of(system, shape, fused=fused), group, settings)
+        found = translated(capture_of(system, shape, fused=fused), group, settings)
         for request, own in zip(group, found, strict=True):
-            (plain,) = system.translate([request], settings)
+            (plain,) = pass_by_pass.translate([request], settings)
             assert_same(ranked(own, settings), plain)
 
 
@@ -115,43 +128,45 @@ def assert_same(found: list[Hypothesis], plain: list[Hypothesis]) -> None:
     ],
     ids=str,
 )
-def test_one_recording_serves_other_sentences_of_its_shape(
-    system: CMLM, requests: list[Request], fused: bool, settings: MaskPredictSettings
+def test_one_capture_serves_other_sentences_of_its_shape(
+    system: CMLM, pass_by_pass: Decoder, requests: list[Request], fused: bool, settings: MaskPredictSettings
 ) -> None:
     alike = [r for r in requests if shape_of([r], settings, system) == shape_of(requests[:1], settings, system)]
-    recording = recording_of(system, shape_of(requests[:1], settings, system), fused=fused)
+    capture = capture_of(system, shape_of(requests[:1], settings, system), fused=fused)
     assert len(alike) > 3
     for request in alike:
-        found = translated(recording, [request], settings)
-        assert_same(ranked(found[0], settings), system.translate([request], settings)[0])
+        found = translated(capture, [request], settings)
+        assert_same(ranked(found[0], settings), pass_by_pass.translate([request], settings)[0])
 
 
 @pytest.mark.parametrize("fused", [False, True])
-def test_a_target_longer_than_the_recording_is_no_result(system: CMLM, requests: list[Request], fused: bool) -> None:
+def test_a_target_longer_than_the_capture_is_no_result(
+    system: CMLM, pass_by_pass: Decoder, requests: list[Request], fused: bool
+) -> None:
     settings = MaskPredictSettings(2, 1)
-    lengths = [found[0].lengths[0] for found in system.translate(requests, settings)]
+    lengths = [found[0].lengths[0] for found in pass_by_pass.translate(requests, settings)]
     long = requests[lengths.index(max(lengths))]
     shape = replace(shape_of([long], settings, system), target_width=8)
     with pytest.raises(TooNarrow) as error:
-        translated(recording_of(system, shape, fused=fused), [long], settings)
+        translated(capture_of(system, shape, fused=fused), [long], settings)
     assert error.value.length == max(lengths)
 
 
-def test_longer_targets_get_a_wider_recording(system: CMLM, requests: list[Request]) -> None:
+def test_longer_targets_get_a_wider_capture(system: CMLM, pass_by_pass: Decoder, requests: list[Request]) -> None:
     """Their sources are shorter than what the model makes of them."""
-    recordings, settings = Recordings(system, fusing=False), MaskPredictSettings(3, 5)
+    captures_made, settings = Captures(system, fusing=False), MaskPredictSettings(3, 5)
     for request in requests:
-        found = finish(recordings.start([request], settings))
+        found = finish(captures_made.start([request], settings))
         assert found is not None
-        assert_same(ranked(found[0], settings), system.translate([request], settings)[0])
+        assert_same(ranked(found[0], settings), pass_by_pass.translate([request], settings)[0])
     of_source: dict[int, set[int]] = {}
-    for shape in recordings.made:
+    for shape in captures_made.made:
         of_source.setdefault(shape.source_width, set()).add(shape.target_width)
     assert any(len(widths) > 1 for widths in of_source.values())
 
 
-def test_what_no_recording_is_wide_enough_for_is_left_to_the_plain_path(requests: list[Request]) -> None:
-    shape = Shape.of(requests[:1], MaskPredictSettings(4, 5), 512)
+def test_what_no_capture_is_wide_enough_for_is_left_to_the_plain_path(requests: list[Request]) -> None:
+    shape = CaptureShape.of(requests[:1], MaskPredictSettings(4, 5), 512)
     assert shape is not None
     assert shape.widened(100, 512) == replace(shape, target_width=112)
     assert shape.widened(500, 510) == replace(shape, target_width=504)
@@ -171,82 +186,78 @@ def test_what_no_recording_is_wide_enough_for_is_left_to_the_plain_path(requests
     ],
     ids=str,
 )
-def test_settings_that_need_a_look_in_between_are_not_recorded(
+def test_settings_that_need_a_look_in_between_are_not_captured(
     settings: MaskPredictSettings, requests: list[Request]
 ) -> None:
-    assert Shape.of(requests[:1], settings, 512) is None
+    assert CaptureShape.of(requests[:1], settings, 512) is None
 
 
-def test_requests_that_impose_something_and_large_batches_are_not_recorded(requests: list[Request]) -> None:
+def test_requests_that_impose_something_and_large_batches_are_not_captured(requests: list[Request]) -> None:
     settings = MaskPredictSettings()
-    assert Shape.of([replace(requests[0], length=4)], settings, 512) is None
-    assert Shape.of([replace(requests[0], pins=(Pin((7,), 0),))], settings, 512) is None
-    assert Shape.of(requests[:1] * MOST_POSITIONS, settings, 512) is None
+    assert CaptureShape.of([replace(requests[0], length=4)], settings, 512) is None
+    assert CaptureShape.of([replace(requests[0], pins=(Pin((7,), 0),))], settings, 512) is None
+    assert CaptureShape.of(requests[:1] * MOST_POSITIONS, settings, 512) is None
 
 
 def test_many_or_long_drafts_are_not_fused(requests: list[Request]) -> None:
-    shape = Shape.of(requests[:1], MaskPredictSettings(4, 1), 512)
+    shape = CaptureShape.of(requests[:1], MaskPredictSettings(4, 1), 512)
     assert shape is not None
     assert suits(replace(shape, sentences=16, target_width=48))
     assert not suits(replace(shape, sentences=16, target_width=64))
     assert not suits(replace(shape, sentences=1, target_width=136))
 
 
-def test_a_cpu_takes_the_plain_path(system: CMLM, requests: list[Request]) -> None:
-    system.translate(requests[:1], MaskPredictSettings(2, 1))
-    assert system.device == torch.device("cpu")
-    assert not system.recordings.made
-
-
 def test_what_was_not_needed_for_longest_is_forgotten_first(
     system: CMLM, requests: list[Request], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(captured_cmlm, "MOST_RECORDINGS", 2)
-    recordings, settings = Recordings(system, fusing=False), [MaskPredictSettings(passes, 1) for passes in (1, 2, 3)]
+    monkeypatch.setattr(captures, "MAX_CAPTURES", 2)
+    captures_made, settings = Captures(system, fusing=False), [MaskPredictSettings(passes, 1) for passes in (1, 2, 3)]
     for passes in (1, 2, 1, 3):
-        finish(recordings.start(requests[:1], settings[passes - 1]))
-    assert [shape.iterations for shape in recordings.made] == [1, 3]
+        finish(captures_made.start(requests[:1], settings[passes - 1]))
+    assert [shape.iterations for shape in captures_made.made] == [1, 3]
 
 
-def test_a_large_shape_is_recorded_when_it_comes_again(
-    system: CMLM, requests: list[Request], monkeypatch: pytest.MonkeyPatch
+def test_a_large_shape_is_captured_when_it_comes_again(
+    system: CMLM, pass_by_pass: Decoder, requests: list[Request], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(captured_cmlm, "AT_FIRST_SIGHT", 100)
-    recordings, settings = Recordings(system, fusing=False), MaskPredictSettings(2, 1)
-    assert recordings.start(requests[:1], settings) is not None
+    monkeypatch.setattr(captures, "AT_FIRST_SIGHT", 100)
+    captures_made, settings = Captures(system, fusing=False), MaskPredictSettings(2, 1)
+    assert captures_made.start(requests[:1], settings) is not None
     large = sorted(requests, key=lambda request: len(request.source))[:16]
-    assert recordings.start(large, settings) is None
-    found = finish(recordings.start(large, settings))
+    assert captures_made.start(large, settings) is None
+    found = finish(captures_made.start(large, settings))
     assert found is not None
-    for own, plain in zip(found, system.translate(large, settings), strict=True):
+    for own, plain in zip(found, pass_by_pass.translate(large, settings), strict=True):
         assert_same(ranked(own, settings), plain)
 
 
 @pytest.mark.parametrize(("source_length", "widths"), [(16, [24, 24, 32]), (20, [24, 32, 32])])
 def test_more_drafts_get_more_room(source_length: int, widths: list[int]) -> None:
     request = Request((7,) * source_length)
-    shapes = [Shape.of([request] * many, MaskPredictSettings(4, 1), 512) for many in (16, 32, 256)]
+    shapes = [CaptureShape.of([request] * many, MaskPredictSettings(4, 1), 512) for many in (16, 32, 256)]
     assert [shape and shape.target_width for shape in shapes] == widths
 
 
-def test_what_was_begun_is_not_lost_when_something_else_begins(system: CMLM, requests: list[Request]) -> None:
-    """A recording has one place for its results, and the second batch is of the same shape."""
-    recordings, settings = Recordings(system, fusing=False), MaskPredictSettings(3, 2)
-    begun = [recordings.start([request], settings) for request in requests[:12]]
-    assert len(recordings.made) < len(begun)
+def test_what_was_begun_is_not_lost_when_something_else_begins(
+    system: CMLM, pass_by_pass: Decoder, requests: list[Request]
+) -> None:
+    """A capture has one place for its results, and the second batch is of the same shape."""
+    captures_made, settings = Captures(system, fusing=False), MaskPredictSettings(3, 2)
+    begun = [captures_made.start([request], settings) for request in requests[:12]]
+    assert len(captures_made.made) < len(begun)
     for request, own in zip(requests, begun, strict=False):
         found = finish(own)
         assert found is not None
-        assert_same(ranked(found[0], settings), system.translate([request], settings)[0])
+        assert_same(ranked(found[0], settings), pass_by_pass.translate([request], settings)[0])
 
 
 @pytest.mark.parametrize("candidates", [1, 5])
 @pytest.mark.parametrize("width", [8, 24, 40, 128])
-def test_batches_of_the_best_size_are_recorded_without_filling(width: int, candidates: int) -> None:
+def test_batches_of_the_best_size_are_captured_without_filling(width: int, candidates: int) -> None:
     settings = MaskPredictSettings(4, candidates)
     most = most_sentences(width, settings)
     assert most is not None
-    shape = Shape.of([Request((7,) * (width - 1))] * most, settings, 512)
+    shape = CaptureShape.of([Request((7,) * (width - 1))] * most, settings, 512)
     assert shape is not None
     assert shape.sentences == most
     assert BEST_POSITIONS / 2 < shape.positions <= BEST_POSITIONS

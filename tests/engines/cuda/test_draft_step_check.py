@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from maskpredict.engines.cuda.draft_step_check import comes_to_the_same
 from maskpredict.engines.cuda import draft_step_reference as fixed_drafts
+from maskpredict.engines.cuda.draft_step_check import comes_to_the_same
 from maskpredict.kernels.fixed_drafts import FixedDrafts
 from maskpredict.kernels.reference import BlockBests
 

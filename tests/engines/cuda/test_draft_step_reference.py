@@ -60,7 +60,7 @@ def test_passes_in_place_are_those_of_mask_predict(passes: int, threshold: float
 
     free = torch.arange(WIDTH) < torch.tensor(lengths)[:, None]
     draft = torch.full((5, WIDTH), PAD).masked_fill(free, MASK)
-    wanted = mask_predict(predict, draft, free, torch.full((5,), passes), MASK, threshold=threshold, rounds=passes)
+    wanted = mask_predict(predict, draft, free, torch.full((5,), passes), MASK, threshold=threshold)
     for t, (inputs, masked) in enumerate(asked, 1):
         assert torch.equal(drafts.inputs_RW.long(), inputs)
         assert torch.equal(drafts.masked_RW.bool(), masked)

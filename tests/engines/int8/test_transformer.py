@@ -9,10 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from maskpredict.engines.int8.transformer import Int8Passes, Int8Transformer
-from maskpredict.model.folder import own_weights, take_weights
+from maskpredict.engines.int8.engine import fill_in_int8
+from maskpredict.engines.int8.transformer import Int8HiddenStates, Int8Transformer
 from maskpredict.model.layout import Padded
-from maskpredict.model.meta_init import unfilled
+from maskpredict.model.meta_init import meta_init
+from maskpredict.model.module_weights import weights_of
 from maskpredict.model.transformer import Transformer
 
 SOURCES, TARGETS = [9, 1, 30, 17, 8], [5, 2, 31, 8, 20]
@@ -32,9 +33,9 @@ def threads() -> Iterator[Callable[[int], None]]:
 
 
 def in_int8(plain: Transformer) -> Int8Transformer:
-    with unfilled():
+    with meta_init():
         empty = Transformer(plain.config, 13, 13)
-    take_weights(empty, own_weights(plain), int8=True)
+    fill_in_int8(empty, weights_of(plain))
     return Int8Transformer(empty.eval())
 
 
@@ -62,7 +63,7 @@ def test_it_computes_what_the_plain_transformer_does(
     encoded = [one.encode(source_ids, source, slot=slot) for one in (plain, int8)]
     assert error(encoded[1][source.valid], encoded[0][source.valid]) < 0.05
     wanted = plain.decode(target_ids, target, plain.memory(encoded[0]), source, causal=False)[target.valid]
-    passes = Int8Passes(int8, int8.memory(encoded[1]), source, range(5), target)
+    passes = Int8HiddenStates(int8, int8.memory(encoded[1]), source, range(5), target)
     assert error(passes(target_ids, target.valid), wanted) < 0.1
     at_once = int8.decode(target_ids, target, int8.memory(encoded[1]), source, causal=False)
     assert error(at_once[target.valid], wanted) < 0.1
@@ -84,7 +85,7 @@ def test_a_sentence_comes_out_the_same_in_any_company(
     source_ids, source = tokens(SOURCES, 32, seed=1)
     target_ids, target = tokens(TARGETS, 32, seed=2)
     encoded = int8.encode(source_ids, source)
-    together = Int8Passes(int8, int8.memory(encoded), source, range(5), target)(target_ids, target.valid)
+    together = Int8HiddenStates(int8, int8.memory(encoded), source, range(5), target)(target_ids, target.valid)
     threads(thread_count)
     for row, expected in enumerate(together.split(TARGETS)):
         width = -(-max(SOURCES[row], TARGETS[row]) // 8) * 8
@@ -92,7 +93,7 @@ def test_a_sentence_comes_out_the_same_in_any_company(
         own_target = Padded.of(torch.tensor([TARGETS[row]]), width)
         own = int8.encode(source_ids[row : row + 1, :width], own_source)
         assert torch.equal(own[0, : SOURCES[row]], encoded[row, : SOURCES[row]])
-        alone = Int8Passes(int8, int8.memory(own), own_source, [0], own_target)
+        alone = Int8HiddenStates(int8, int8.memory(own), own_source, [0], own_target)
         assert torch.equal(alone(target_ids[row : row + 1, :width], own_target.valid), expected)
         at_once = int8.decode(target_ids[row : row + 1, :width], own_target, int8.memory(own), own_source, causal=False)
         assert torch.equal(at_once[own_target.valid], expected)
@@ -103,7 +104,7 @@ def test_only_wanted_positions_are_computed_to_the_end(make_transformer: Callabl
     int8 = in_int8(make_transformer(width=64, hidden=128, heads=4, norm="pre"))
     source_ids, source = tokens(SOURCES, 32, seed=1)
     target_ids, target = tokens(TARGETS, 32, seed=2)
-    passes = Int8Passes(int8, int8.memory(int8.encode(source_ids, source)), source, range(5), target)
+    passes = Int8HiddenStates(int8, int8.memory(int8.encode(source_ids, source)), source, range(5), target)
     everywhere = torch.zeros(*target_ids.shape, 64)
     everywhere[target.valid] = passes(target_ids, target.valid)
     wanted = target.valid & (torch.rand(target.valid.shape, generator=torch.Generator().manual_seed(3)) < 0.4)
@@ -120,8 +121,8 @@ def test_several_drafts_of_one_sentence_share_its_memory(make_transformer: Calla
     target_ids, target = tokens(TARGETS, 32, seed=2)
     memory = int8.memory(int8.encode(source_ids, source))
     owner = [2, 2, 0, 4, 2]
-    shared = Int8Passes(int8, memory, source, owner, target)(target_ids, target.valid)
+    shared = Int8HiddenStates(int8, memory, source, owner, target)(target_ids, target.valid)
     for row, expected in enumerate(shared.split(TARGETS)):
         own = Padded.of(target.lengths_B[row : row + 1], 32)
-        alone = Int8Passes(int8, memory, source, owner[row : row + 1], own)
+        alone = Int8HiddenStates(int8, memory, source, owner[row : row + 1], own)
         assert torch.equal(alone(target_ids[row : row + 1], own.valid), expected)

@@ -16,14 +16,14 @@ from torch import Tensor
 from maskpredict.decoding.candidates import Finished, likely_count
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import MaskPredictSettings
-from maskpredict.engines.cuda.capture_shape import Shape
+from maskpredict.engines.cuda.capture_shape import CaptureShape
 from maskpredict.kernels.fixed_drafts import parts_of_results
 
 if TYPE_CHECKING:
     from maskpredict.systems.cmlm import CMLM
 
 WARM_UP = 2
-"""Runs before recording, as PyTorch asks for."""
+"""Runs before capture, as PyTorch asks for."""
 
 Computation = Callable[[Tensor, Tensor], Tensor]
 """(ids [B, S], their lengths [B]) -> the results of `FixedDrafts`."""
@@ -32,17 +32,17 @@ Pool = Any
 
 
 class TooNarrow(Exception):
-    """A target of this length is longer than the recording allows for."""
+    """A target of this length is longer than the capture allows for."""
 
     def __init__(self, length: int) -> None:
         super().__init__(length)
         self.length = length
 
 
-class Recording:
+class Capture:
     """What is recorded for one shape. On a CPU, which has no graphs, it is computed each time."""
 
-    def __init__(self, system: CMLM, shape: Shape, computation: Computation, pool: Pool | None = None) -> None:
+    def __init__(self, system: CMLM, shape: CaptureShape, computation: Computation, pool: Pool | None = None) -> None:
         self.system, self.shape, self.computation, self.pool = system, shape, computation, pool
         size, on_gpu = shape.sentences * (1 + shape.source_width), system.device.type == "cuda"
         self.given = torch.full((size,), 2, pin_memory=on_gpu)
@@ -93,8 +93,8 @@ class Recording:
         self.found.copy_(results, non_blocking=True)
 
 
-def inputs_of(requests: Sequence[Request], shape: Shape, pad: int) -> list[int]:
-    """What a recording of this shape is given for these sentences; missing ones are copies of the last."""
+def inputs_of(requests: Sequence[Request], shape: CaptureShape, pad: int) -> list[int]:
+    """What a capture of this shape is given for these sentences; missing ones are copies of the last."""
     width = shape.source_width
     sources = [request.source for request in requests]
     sources += [sources[-1]] * (shape.sentences - len(sources))
@@ -102,8 +102,10 @@ def inputs_of(requests: Sequence[Request], shape: Shape, pad: int) -> list[int]:
     return [*(1 + len(ids) for ids in sources), *chain(*rows)]
 
 
-def finished(results: Tensor, shape: Shape, sentences: int, settings: MaskPredictSettings) -> list[list[Finished]]:
-    """The candidates of the first so many sentences in a recording's results."""
+def finished(
+    results: Tensor, shape: CaptureShape, sentences: int, settings: MaskPredictSettings
+) -> list[list[Finished]]:
+    """The candidates of the first so many sentences in a capture's results."""
     parts = parts_of_results(results, shape.rows, shape.target_width)
     count = sentences * shape.candidates
     rows = [_Row(*row) for row in zip(*(part[:count].tolist() for part in parts), strict=True)]
@@ -112,7 +114,7 @@ def finished(results: Tensor, shape: Shape, sentences: int, settings: MaskPredic
 
 
 class _Row(NamedTuple):
-    """A draft as it comes out of a recording, in the order of `parts_of_results`."""
+    """A draft as it comes out of a capture, in the order of `parts_of_results`."""
 
     tokens: list[int]
     log_probs: list[float]

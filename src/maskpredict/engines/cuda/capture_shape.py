@@ -14,20 +14,20 @@ BEST_POSITIONS = 12_288
 MOST_POSITIONS = 65_536
 """Target positions beyond which nothing is recorded: a batch of the best size may turn out to need wider targets."""
 AT_FIRST_SIGHT = 8_192
-"""Target positions up to which a recording is made at once. A larger one takes longer to make, and is made when its
+"""Target positions up to which a capture is made at once. A larger one takes longer to make, and is made when its
 shape comes a second time."""
 ROOMS = {0: 4, 32: 8, 256: 12}
 """Positions by which targets may exceed the longest source at first, from so many drafts on. The more there are, the
 further the longest of them goes; but every position is computed, needed or not."""
 EVERY_POWER = 32
-"""Sentences up to which a recording's number of them is a power of two."""
+"""Sentences up to which a capture's number of them is a power of two."""
 STEP_OF_MORE = 16
 """Widths of targets that need more are multiples of this, so that few shapes do for all of them."""
 
 
 @dataclass(frozen=True)
-class Shape:
-    """What a recording is made for."""
+class CaptureShape:
+    """What a capture is made for."""
 
     sentences: int
     source_width: int
@@ -40,10 +40,10 @@ class Shape:
     """Candidates that go on after the first pass."""
 
     @classmethod
-    def of(cls, requests: Sequence[Request], settings: MaskPredictSettings, max_positions: int) -> Shape | None:
-        """The shape for these requests, if a recording suits them: plain ones, and not too many.
+    def of(cls, requests: Sequence[Request], settings: MaskPredictSettings, max_positions: int) -> CaptureShape | None:
+        """The shape for these requests, if a capture suits them: plain ones, and not too many.
 
-        A recording makes all passes, even if a threshold leaves nothing for the last of them to do.
+        A capture makes all passes, even if a threshold leaves nothing for the last of them to do.
         """
         if not _suit(settings) or any(request.pins or request.template or request.length for request in requests):
             return None
@@ -62,8 +62,8 @@ class Shape:
         )
         return shape if shape.positions <= MOST_POSITIONS else None
 
-    def widened(self, longest: int, max_positions: int) -> Shape | None:
-        """The shape for targets up to this length, if a recording still suits them."""
+    def widened(self, longest: int, max_positions: int) -> CaptureShape | None:
+        """The shape for targets up to this length, if a capture still suits them."""
         width = min(round_up(longest, STEP_OF_MORE), max_positions // 8 * 8)
         return replace(self, target_width=width) if longest <= width <= MOST_POSITIONS // self.rows else None
 
@@ -79,7 +79,7 @@ class Shape:
 
 
 def most_sentences(source_width: int, settings: MaskPredictSettings) -> int | None:
-    """Sentences of this width, LENGTH included, that make a recording of the best size; None if there is none."""
+    """Sentences of this width, LENGTH included, that make a capture of the best size; None if there is none."""
     if not _suit(settings):
         return None
     target_width = round_up(source_width + max(ROOMS.values()))

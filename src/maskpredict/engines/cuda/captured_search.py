@@ -1,7 +1,7 @@
 """Beam search for a small batch as recorded CUDA graphs, a few steps in each.
 
-As with `captured_cmlm`, a GPU computes a step of a few sentences faster than it is told to. After each graph the host
-looks whether all sentences are finished. All graphs of a recording are replayed in the order in which they were made,
+As with `captures`, a GPU computes a step of a few sentences faster than it is told to. After each graph the host
+looks whether all sentences are finished. All graphs of a capture are replayed in the order in which they were made,
 so each finds the state where the one before has left it.
 """
 
@@ -23,7 +23,7 @@ from maskpredict.model.transformer import Transformer
 
 MOST_ROWS = 1_280
 """Beams beyond which a batch is not recorded. With 256 sentences and five beams, recordings are four times as fast."""
-MOST_RECORDINGS = 160
+MAX_CAPTURES = 160
 """Beyond that the one that was not needed for longest goes."""
 MOST_MEMORY = 0.5
 """Share of the GPU's memory, all that is in use counted, beyond which recordings go as well: a large one holds the keys
@@ -50,7 +50,7 @@ class SearchCaptures:
         self.made: dict[SearchShape, SearchCapture | None] = {}
         """In the order in which they were last needed; None for a shape that was seen once and not recorded."""
         self.in_use = threading.Lock()
-        """Threads may share a model, but a recording has one place for its state."""
+        """Threads may share a model, but a capture has one place for its state."""
 
     def find(
         self, shape: SearchShape, plain: Transformer, source: Tokens, limits_B: Tensor, start: StartSearch
@@ -60,14 +60,14 @@ class SearchCaptures:
         The first time it always has: most shapes are not needed again.
         """
         with self.in_use:
-            seen, recording = shape in self.made, self.made.pop(shape, None)
-            if seen and recording is None:
+            seen, capture = shape in self.made, self.made.pop(shape, None)
+            if seen and capture is None:
                 self._make_room(limits_B.device)
-                recording = self._record(shape, plain, source, limits_B, start)
-            self.made[shape] = recording  # now the last in the order in which they were needed
-            if len(self.made) > MOST_RECORDINGS:
+                capture = self._record(shape, plain, source, limits_B, start)
+            self.made[shape] = capture  # now the last in the order in which they were needed
+            if len(self.made) > MAX_CAPTURES:
                 self._forget_one()
-            return recording.find(source, limits_B) if recording is not None else None
+            return capture.find(source, limits_B) if capture is not None else None
 
     def _make_room(self, device: torch.device) -> None:
         _, memory = torch.cuda.mem_get_info(device)
@@ -129,7 +129,7 @@ class SearchCapture:
         return copy
 
     def _warm_up(self) -> None:
-        """Search once without recording: one-time allocations and compilations must not be recorded."""
+        """Search once without capture: one-time allocations and compilations must not be recorded."""
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):

@@ -2,7 +2,7 @@
 
 A batch costs a GPU far less to compute than to be told what to do. So everything happens at a fixed target width with
 the lengths as data, and nothing waits for the host in between. Nor does the host wait for the GPU before it asks for
-the results, which are those of the plain path within rounding. `capture` is one recording.
+the results, which are those of the plain path within rounding. `capture` is one capture.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from maskpredict.decoding.candidates import Finished
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.engines.cuda import fused_computation as captured_fused
-from maskpredict.engines.cuda.capture import Computation, Pool, Recording, TooNarrow, finished, inputs_of
-from maskpredict.engines.cuda.capture_shape import AT_FIRST_SIGHT, Shape
+from maskpredict.engines.cuda.capture import Capture, Computation, Pool, TooNarrow, finished, inputs_of
+from maskpredict.engines.cuda.capture_shape import AT_FIRST_SIGHT, CaptureShape
 from maskpredict.engines.cuda.draft_step_check import comes_to_the_same
 from maskpredict.engines.cuda.fused_computation import FusedComputation
 from maskpredict.engines.cuda.fused_transformer import FusedTransformer
@@ -30,7 +30,7 @@ from maskpredict.engines.cuda.selfcheck import FUSING, fused_view, give_up
 if TYPE_CHECKING:
     from maskpredict.systems.cmlm import CMLM
 
-MOST_RECORDINGS = 256
+MAX_CAPTURES = 256
 """Each takes some memory; beyond that the one that was not needed for longest goes."""
 
 Candidates = list[list[Finished]]
@@ -45,14 +45,14 @@ class Captures:
         self.fusing = fusing
         """Whether fused kernels are still to be used where they can be: they are given up where they fail."""
         self.fused: FusedTransformer | None = None
-        self.made: dict[Shape, Recording | None] = {}
+        self.made: dict[CaptureShape, Capture | None] = {}
         """In the order in which they were last needed; None for a shape that was seen once and not recorded."""
         self.pool: Pool | None = None
         """Room for what is computed on the way. All recordings share it, since one runs at a time."""
         self.under_way: UnderWay | None = None
         """What the GPU was last told to do."""
         self.in_use = threading.Lock()
-        """Threads may share a model, but a recording has one place for its inputs."""
+        """Threads may share a model, but a capture has one place for its inputs."""
 
     def start(
         self, requests: Sequence[Request], settings: MaskPredictSettings
@@ -61,7 +61,7 @@ class Captures:
 
         None when the plain path has to do it; what the function returns is None when that turns out at the end.
         """
-        shape = Shape.of(requests, settings, self.system.config.max_positions)
+        shape = CaptureShape.of(requests, settings, self.system.config.max_positions)
         begun = self._begin(shape, requests)
         return None if begun is None else partial(self._finish, begun, requests, settings)
 
@@ -78,7 +78,7 @@ class Captures:
                 begun = self._begin(wider, requests)
         return None
 
-    def _begin(self, shape: Shape | None, requests: Sequence[Request]) -> UnderWay | None:
+    def _begin(self, shape: CaptureShape | None, requests: Sequence[Request]) -> UnderWay | None:
         if shape is None:
             return None
         inputs = inputs_of(requests, shape, self.system.special.pad)
@@ -89,13 +89,13 @@ class Captures:
             if self.under_way is not None:
                 self.under_way.results()  # its place will be needed
                 self.under_way = None
-            recording = self.made.get(shape) or self._recorded(shape, inputs)
-            self._keep(shape, recording)
-            recording.begin(inputs)
-            self.under_way = UnderWay(recording)
+            capture = self.made.get(shape) or self._recorded(shape, inputs)
+            self._keep(shape, capture)
+            capture.begin(inputs)
+            self.under_way = UnderWay(capture)
             return self.under_way
 
-    def _recorded(self, shape: Shape, inputs: list[int]) -> Recording:
+    def _recorded(self, shape: CaptureShape, inputs: list[int]) -> Capture:
         if (fused := self._fused(shape)) is not None:
             try:
                 return self._tried(shape, fused, inputs)
@@ -106,23 +106,23 @@ class Captures:
                 self.fusing = False
         return self._tried(shape, PlainComputation(self.system, shape), inputs)
 
-    def _tried(self, shape: Shape, computation: Computation, inputs: list[int]) -> Recording:
-        """A recording that did not fail."""
+    def _tried(self, shape: CaptureShape, computation: Computation, inputs: list[int]) -> Capture:
+        """A capture that did not fail."""
         if self.pool is None and self.system.device.type == "cuda":
             self.pool = torch.cuda.graph_pool_handle()
-        recording = Recording(self.system, shape, computation, self.pool)
-        recording.begin(inputs)
-        recording.results()
-        return recording
+        capture = Capture(self.system, shape, computation, self.pool)
+        capture.begin(inputs)
+        capture.results()
+        return capture
 
-    def _keep(self, shape: Shape, recording: Recording | None) -> None:
+    def _keep(self, shape: CaptureShape, capture: Capture | None) -> None:
         """Note that this was needed now, and forget what was not needed for longest."""
         self.made.pop(shape, None)
-        if len(self.made) >= MOST_RECORDINGS:
+        if len(self.made) >= MAX_CAPTURES:
             self.made.pop(next(iter(self.made)))
-        self.made[shape] = recording
+        self.made[shape] = capture
 
-    def _fused(self, shape: Shape) -> Computation | None:
+    def _fused(self, shape: CaptureShape) -> Computation | None:
         if not (self.fusing and captured_fused.suits(shape)):
             return None
         if self.fused is None:
@@ -155,13 +155,13 @@ class Captures:
 class UnderWay:
     """A translation that a GPU was told to make."""
 
-    def __init__(self, recording: Recording) -> None:
-        self.shape = recording.shape
-        self._recording: Recording | None = recording
+    def __init__(self, capture: Capture) -> None:
+        self.shape = capture.shape
+        self._recording: Capture | None = capture
         self._results = torch.empty(0)
 
     def results(self) -> Tensor:
-        """Those of `FixedDrafts`; to be asked for before the recording begins again."""
+        """Those of `FixedDrafts`; to be asked for before the capture begins again."""
         if self._recording is not None:
             self._results, self._recording = self._recording.results(), None
         return self._results

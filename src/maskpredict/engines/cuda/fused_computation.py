@@ -1,4 +1,4 @@
-"""What a recording of a CMLM computes, with fused kernels: as few launches as possible from ids to finished drafts.
+"""What a capture of a CMLM computes, with fused kernels: as few launches as possible from ids to finished drafts.
 
 The same as `captured_plain` within rounding, for few and short drafts.
 """
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from maskpredict.decoding.candidates import SHORTEST
-from maskpredict.engines.cuda.capture_shape import Shape
+from maskpredict.engines.cuda.capture_shape import CaptureShape
 from maskpredict.engines.cuda.draft_step_reference import DraftOps, most_masked, prune
 from maskpredict.engines.cuda.fused_transformer import MOST_ROWS, FusedTransformer, no_penalty_but
 from maskpredict.kernels.fixed_drafts import FixedDrafts
@@ -24,7 +24,7 @@ WIDEST = 128
 """Positions of a draft beyond which it is left to `captured_plain`."""
 
 
-def suits(shape: Shape) -> bool:
+def suits(shape: CaptureShape) -> bool:
     """Whether these are few and short enough drafts."""
     return shape.target_width <= WIDEST and shape.rows * shape.target_width <= MOST_ROWS
 
@@ -32,7 +32,7 @@ def suits(shape: Shape) -> bool:
 class FusedComputation:
     """Encoder, length candidates and every pass."""
 
-    def __init__(self, system: CMLM, transformer: FusedTransformer, draft_ops: DraftOps, shape: Shape) -> None:
+    def __init__(self, system: CMLM, transformer: FusedTransformer, draft_ops: DraftOps, shape: CaptureShape) -> None:
         assert suits(shape)
         self.system, self.transformer, self.draft_ops, self.shape = system, transformer, draft_ops, shape
         table = system.length.table.weight

@@ -1,6 +1,6 @@
 """Beam search whose steps are three kernel launches instead of some forty.
 
-Finds what `Search` finds, except that equally good continuations may come in another order. Shape letters as in
+Finds what `Search` finds, except that equally good continuations may come in another order. CaptureShape letters as in
 `engines/torch/beam_search.py`.
 """
 

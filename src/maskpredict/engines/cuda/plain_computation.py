@@ -1,4 +1,4 @@
-"""What a recording of a CMLM computes, in the operations of the plain path: for any model.
+"""What a capture of a CMLM computes, in the operations of the plain path: for any model.
 
 Shape letters: B sentences, L candidates, W positions, R = B * L drafts, V vocabulary,
 N rows of the batch whose words are predicted.
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from maskpredict.decoding.candidates import SHORTEST
 from maskpredict.decoding.mask_predict import Decoded, Rules, one_pass, positions_to_mask, undecoded
-from maskpredict.engines.cuda.capture_shape import Shape
+from maskpredict.engines.cuda.capture_shape import CaptureShape
 from maskpredict.engines.cuda.draft_step_reference import masked_first, most_masked, prune
 from maskpredict.kernels.fixed_drafts import FixedDrafts
 from maskpredict.model.batch import Tokens
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class PlainComputation:
     """Encoder, length candidates and every pass."""
 
-    def __init__(self, system: CMLM, shape: Shape) -> None:
+    def __init__(self, system: CMLM, shape: CaptureShape) -> None:
         self.system, self.shape = system, shape
         self.suppressed = torch.tensor(shape.suppressed, dtype=torch.long, device=system.device)
         self.drafts = FixedDrafts.empty(shape.rows, shape.target_width, system.device)

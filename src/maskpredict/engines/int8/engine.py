@@ -18,6 +18,7 @@ from maskpredict.model.layout import Padded
 from maskpredict.model.module_weights import check_names, check_shape, take_weights
 from maskpredict.model.stored_weights import Weights, int8_matrix
 from maskpredict.systems.base import Encoding, System
+from maskpredict.systems.cmlm import CMLM
 from maskpredict.systems.fairseq_cmlm import FairseqCMLM
 
 
@@ -32,8 +33,9 @@ class Int8Engine(TorchEngine):
         self.config, self.special = system.config, system.special
         self.device, self.compute_type = "cpu", "int8"
         self.threads = torch.get_num_threads()
-        # The mean that fairseq's length head looks at rounds with the padding.
-        self.batch_policy = BatchPolicy.SAME_WIDTH if isinstance(system, FairseqCMLM) else BatchPolicy.ANY
+        # Nothing of a CMLM's computation is padded, except for the mean that fairseq's length head looks at.
+        unpadded = isinstance(system, CMLM) and not isinstance(system, FairseqCMLM)
+        self.batch_policy = BatchPolicy.ANY if unpadded else BatchPolicy.SAME_WIDTH
 
     def hidden_states(self, encoding: Encoding, owner: Sequence[int], target: Padded) -> HiddenStates:
         """As in `TorchEngine`, without padding."""

@@ -59,8 +59,7 @@ class TorchEngine(CausalEngine):
         if self.system.device.type == "cuda":
             half = compute_type in ("float16", "bfloat16")
             self.batch_policy = BatchPolicy.SIMILAR_WIDTH if half else BatchPolicy.SAME_WIDTH
-            memory = torch.cuda.get_device_properties(self.system.device).total_memory
-            self.batch_tokens = min(MAX_BATCH_TOKENS, memory // 4 // BYTES_PER_TOKEN)
+            self.batch_tokens = gpu_batch_tokens(self.system.device)
             self.window = GPU_WINDOW
             self.out_of_memory = (torch.OutOfMemoryError,)
         else:
@@ -183,6 +182,12 @@ class EncodedSources:
     def run(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
         """As in `Encoded`: one after the other."""
         return [task() for task in tasks]
+
+
+def gpu_batch_tokens(device: torch.device) -> int:
+    """Return the default batch size on a GPU: one that takes up to a quarter of its memory."""
+    memory = torch.cuda.get_device_properties(device).total_memory
+    return min(MAX_BATCH_TOKENS, memory // 4 // BYTES_PER_TOKEN)
 
 
 def groups_by_width(lengths: Sequence[int], at_least: int = 0) -> list[list[int]]:
