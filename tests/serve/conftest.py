@@ -18,8 +18,8 @@ import pytest
 import uvicorn
 
 from maskpredict.runtime.translator import Translator
-from maskpredict.serve.app import create_app
 from maskpredict.serve.config import ServiceConfig
+from maskpredict.serve.http.app import create_app
 from maskpredict.serve.run import uvicorn_config
 
 PATIENCE = 60.0

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from maskpredict.cli import app
 from maskpredict.runtime import find_model
 from maskpredict.serve.config import ServiceConfig
-from maskpredict.serve.models import choose_models
+from maskpredict.serve.queue.models import choose_models
 
 Started = Callable[..., AbstractContextManager[tuple[str, "subprocess.Popen[bytes]"]]]
 WaitUntil = Callable[[Callable[[], bool]], None]

@@ -22,8 +22,8 @@ from uvicorn.supervisors import Multiprocess
 
 from maskpredict.errors import UserError
 from maskpredict.serve.config import ServiceConfig
+from maskpredict.serve.http.protocol import PunctualProtocol
 from maskpredict.serve.logs import LOGGING
-from maskpredict.serve.protocol import PunctualProtocol
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -33,10 +33,10 @@ logger = logging.getLogger(__name__)
 
 def serve(config: ServiceConfig, host: str, port: int) -> None:
     """Serve until told to stop; what has been accepted by then is finished."""
-    from maskpredict.serve.app import create_app
-    from maskpredict.serve.gate import Gate
+    from maskpredict.serve.http.access import Gate
+    from maskpredict.serve.http.app import create_app
     from maskpredict.serve.metrics import MULTIPROCESS_VARIABLE
-    from maskpredict.serve.models import choose_models
+    from maskpredict.serve.queue.models import choose_models
 
     names = ", ".join(choice.name for choice in choose_models(config))
     Gate(config)  # notices mistakes before anything is loaded
@@ -58,7 +58,7 @@ def serve(config: ServiceConfig, host: str, port: int) -> None:
 
 
 def _worker_app(config: ServiceConfig) -> FastAPI:
-    from maskpredict.serve.app import create_app
+    from maskpredict.serve.http.app import create_app
 
     try:
         return create_app(config)

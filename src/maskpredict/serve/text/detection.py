@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from maskpredict.serve.models import ServedModel
+from maskpredict.serve.queue.models import ServedModel
 from maskpredict.tokenizer import Tokenizer
 
 WORDS = {

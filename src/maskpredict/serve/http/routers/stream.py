@@ -12,16 +12,16 @@ from fastapi.responses import StreamingResponse
 
 from maskpredict.errors import UserError
 from maskpredict.runtime.translation import Translation
-from maskpredict.serve.answers import pass_answer, translate_answer
-from maskpredict.serve.documents import Document
+from maskpredict.serve.http.errors import INTERNAL, Refusal
+from maskpredict.serve.http.responses import pass_answer, translate_answer
+from maskpredict.serve.http.routers.dependencies import ERRORS, Entrance, Service
+from maskpredict.serve.http.routers.v1 import settings_of
+from maskpredict.serve.http.schemas import StreamRequest
 from maskpredict.serve.logs import log_bug
-from maskpredict.serve.queue import Job
-from maskpredict.serve.refusals import INTERNAL, Refusal
-from maskpredict.serve.routers.context import ERRORS, Entrance, Service
-from maskpredict.serve.routers.v1 import settings_of
-from maskpredict.serve.schemas import StreamRequest
-from maskpredict.serve.service import TranslationService
-from maskpredict.serve.texts import OpenedText, TranslatedText, open_text
+from maskpredict.serve.queue.sentence_queue import Job
+from maskpredict.serve.queue.service import TranslationService
+from maskpredict.serve.queue.texts import OpenedText, TranslatedText, open_text
+from maskpredict.serve.text.segmented_text import Document
 
 router = APIRouter(prefix="/v1", tags=["maskpredict"], responses=ERRORS)
 

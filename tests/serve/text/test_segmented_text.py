@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from maskpredict.serve.documents import Document
-from maskpredict.serve.markup import stretches
+from maskpredict.serve.text.markup import stretches
+from maskpredict.serve.text.segmented_text import Document
 
 
 def shouted(document: Document) -> str:

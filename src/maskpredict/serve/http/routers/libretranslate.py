@@ -11,11 +11,10 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
 
 from maskpredict.runtime.presets import PRESETS
-from maskpredict.serve.answers import detected_answer
-from maskpredict.serve.documents import Document
-from maskpredict.serve.refusals import Refusal, invalid
-from maskpredict.serve.routers.context import ERRORS, Entrance, Service
-from maskpredict.serve.schemas import (
+from maskpredict.serve.http.errors import Refusal, invalid
+from maskpredict.serve.http.responses import detected_answer
+from maskpredict.serve.http.routers.dependencies import ERRORS, Entrance, Service
+from maskpredict.serve.http.schemas import (
     DetectedLanguage,
     DetectRequest,
     LanguageAnswer,
@@ -23,7 +22,8 @@ from maskpredict.serve.schemas import (
     TranslateAnswer,
     TranslateRequest,
 )
-from maskpredict.serve.texts import TranslatedText, translate_texts
+from maskpredict.serve.queue.texts import TranslatedText, translate_texts
+from maskpredict.serve.text.segmented_text import Document
 
 router = APIRouter(tags=["LibreTranslate"], responses=ERRORS)
 

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
-from maskpredict.serve.files import FileStore
-from maskpredict.serve.gate import Gate
-from maskpredict.serve.schemas import ErrorAnswer
-from maskpredict.serve.service import TranslationService
+from maskpredict.serve.http.access import Gate
+from maskpredict.serve.http.downloads import FileStore
+from maskpredict.serve.http.schemas import ErrorAnswer
+from maskpredict.serve.queue.service import TranslationService
 
 
 def _service(request: Request) -> TranslationService:

@@ -7,7 +7,7 @@ import secrets
 import time
 from pathlib import Path
 
-from maskpredict.serve.refusals import RETRY_AFTER, Refusal
+from maskpredict.serve.http.errors import RETRY_AFTER, Refusal
 
 KEPT_SECONDS = 600
 MOST_BYTES = 50_000_000

@@ -12,7 +12,7 @@ import pytest
 
 from maskpredict.errors import UserError
 from maskpredict.serve.config import ServiceConfig
-from maskpredict.serve.gate import read_keys
+from maskpredict.serve.http.access import read_keys
 
 Running = Callable[..., AbstractContextManager[httpx.Client]]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from maskpredict.serve.detection import Detected, Detector
-from maskpredict.serve.models import ServedModel
-from maskpredict.serve.refusals import Refusal
+from maskpredict.serve.http.errors import Refusal
+from maskpredict.serve.queue.models import ServedModel
+from maskpredict.serve.text.detection import Detected, Detector
 
 AUTO = "auto"
 _NAMES = {

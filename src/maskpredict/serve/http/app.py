@@ -18,14 +18,14 @@ from starlette.middleware.cors import CORSMiddleware
 import maskpredict
 from maskpredict.errors import UserError
 from maskpredict.serve.config import ServiceConfig
-from maskpredict.serve.files import FileStore
-from maskpredict.serve.gate import Gate
-from maskpredict.serve.languages import AUTO
-from maskpredict.serve.middleware import Intake, Observer, SecurityHeaders
-from maskpredict.serve.refusals import Refusal, on_http_error, on_invalid, on_refusal, on_user_error
-from maskpredict.serve.routers import files, health, libretranslate, page, reference, stream, v1
-from maskpredict.serve.schemas import LANGUAGE_MARK
-from maskpredict.serve.service import TranslationService
+from maskpredict.serve.http.access import Gate
+from maskpredict.serve.http.downloads import FileStore
+from maskpredict.serve.http.errors import Refusal, on_http_error, on_invalid, on_refusal, on_user_error
+from maskpredict.serve.http.middleware import Intake, Observer, SecurityHeaders
+from maskpredict.serve.http.routers import files, health, libretranslate, page, reference, stream, v1
+from maskpredict.serve.http.schemas import LANGUAGE_MARK
+from maskpredict.serve.queue.languages import AUTO
+from maskpredict.serve.queue.service import TranslationService
 
 logger = logging.getLogger(__name__)
 

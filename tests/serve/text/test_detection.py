@@ -10,8 +10,8 @@ from maskpredict.corpus.dataset import Languages as LanguagePair
 from maskpredict.corpus.reading import Pair
 from maskpredict.corpus.vocabulary import VocabularyConfig, learn_tokenizers
 from maskpredict.runtime.translator import Translator
-from maskpredict.serve.detection import Detector
-from maskpredict.serve.models import ServedModel
+from maskpredict.serve.queue.models import ServedModel
+from maskpredict.serve.text.detection import Detector
 
 GERMAN = """
 Wo ist hier der Bahnhof?

@@ -13,8 +13,8 @@ import pytest
 
 from maskpredict.runtime.lines import Line
 from maskpredict.runtime.translator import Translator
-from maskpredict.serve.models import ServedModel
-from maskpredict.serve.queue import Job, QueueFull, SentenceQueue
+from maskpredict.serve.queue.models import ServedModel
+from maskpredict.serve.queue.sentence_queue import Job, QueueFull, SentenceQueue
 
 T = TypeVar("T")
 WIDTH = 16

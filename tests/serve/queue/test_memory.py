@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from maskpredict.serve import memory
+from maskpredict.serve.queue import memory
 
 
 def resident_megabytes() -> float:

@@ -8,13 +8,13 @@ from typing import Any
 
 from maskpredict.runtime.lines import Line
 from maskpredict.runtime.translation import Translation
-from maskpredict.serve.batcher import Batcher
 from maskpredict.serve.config import ServiceConfig
-from maskpredict.serve.languages import Languages
+from maskpredict.serve.http.errors import RETRY_AFTER, Refusal
 from maskpredict.serve.metrics import Metrics
-from maskpredict.serve.models import ServedModel, load_models
-from maskpredict.serve.queue import Job, QueueFull, SentenceQueue
-from maskpredict.serve.refusals import RETRY_AFTER, Refusal
+from maskpredict.serve.queue.batcher import Batcher
+from maskpredict.serve.queue.languages import Languages
+from maskpredict.serve.queue.models import ServedModel, load_models
+from maskpredict.serve.queue.sentence_queue import Job, QueueFull, SentenceQueue
 
 Work = Sequence[tuple[ServedModel, Line]]
 """The sentences of one request, each with the model that is to translate it."""

@@ -11,9 +11,9 @@ from maskpredict.decoding.engine import Engine
 from maskpredict.errors import UserError
 from maskpredict.runtime.translation import Translation
 from maskpredict.serve.logs import log_bug
-from maskpredict.serve.memory import Trimmer
 from maskpredict.serve.metrics import Metrics
-from maskpredict.serve.queue import Job, Outcome, SentenceQueue
+from maskpredict.serve.queue.memory import Trimmer
+from maskpredict.serve.queue.sentence_queue import Job, Outcome, SentenceQueue
 
 
 class Batcher:

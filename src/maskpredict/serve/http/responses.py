@@ -8,8 +8,8 @@ from typing import Any
 
 from maskpredict.decoding.trace import Pass, Trace
 from maskpredict.runtime.translation import Translation
-from maskpredict.serve.detection import Detected
-from maskpredict.serve.texts import TranslatedText
+from maskpredict.serve.queue.texts import TranslatedText
+from maskpredict.serve.text.detection import Detected
 
 MOST_CELLS = 100_000
 """Predicted tokens in all the traces of an answer, some megabytes; sentences beyond that come without."""

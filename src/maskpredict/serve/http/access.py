@@ -12,7 +12,7 @@ from fastapi import Request
 
 from maskpredict.errors import UserError
 from maskpredict.serve.config import ServiceConfig
-from maskpredict.serve.refusals import Refusal
+from maskpredict.serve.http.errors import Refusal
 
 MOST_ADDRESSES = 10_000
 """Addresses whose requests are counted; beyond that the one that was quiet for longest is forgotten."""

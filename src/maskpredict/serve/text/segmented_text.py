@@ -6,8 +6,8 @@ import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from maskpredict.serve.markup import Stretch, stretches
-from maskpredict.serve.sentences import Segment, segments
+from maskpredict.serve.text.markup import Stretch, stretches
+from maskpredict.serve.text.sentences import Segment, segments
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from maskpredict.serve.refusals import Refusal
-from maskpredict.serve.routers.context import Service
-from maskpredict.serve.schemas import ErrorAnswer, StatusAnswer
+from maskpredict.serve.http.errors import Refusal
+from maskpredict.serve.http.routers.dependencies import Service
+from maskpredict.serve.http.schemas import ErrorAnswer, StatusAnswer
 
 router = APIRouter(tags=["health"])
 

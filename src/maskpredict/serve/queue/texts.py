@@ -9,12 +9,12 @@ from typing import Any
 
 from maskpredict.runtime.lines import Line
 from maskpredict.runtime.translation import Translation
-from maskpredict.serve.detection import Detected
-from maskpredict.serve.documents import Document
-from maskpredict.serve.languages import AUTO
-from maskpredict.serve.models import ServedModel
-from maskpredict.serve.sentences import Segment
-from maskpredict.serve.service import TranslationService
+from maskpredict.serve.queue.languages import AUTO
+from maskpredict.serve.queue.models import ServedModel
+from maskpredict.serve.queue.service import TranslationService
+from maskpredict.serve.text.detection import Detected
+from maskpredict.serve.text.segmented_text import Document
+from maskpredict.serve.text.sentences import Segment
 
 
 @dataclass(frozen=True)

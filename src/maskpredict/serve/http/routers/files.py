@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, File, Form, Request, UploadFile
 from fastapi.responses import FileResponse, JSONResponse
 
-from maskpredict.serve.refusals import Refusal
-from maskpredict.serve.routers.context import ERRORS, Entrance, Files, Service
-from maskpredict.serve.schemas import ApiKey, Code, ErrorAnswer, SourceCode, TranslateFileAnswer
-from maskpredict.serve.texts import translate_texts
+from maskpredict.serve.http.errors import Refusal
+from maskpredict.serve.http.routers.dependencies import ERRORS, Entrance, Files, Service
+from maskpredict.serve.http.schemas import ApiKey, Code, ErrorAnswer, SourceCode, TranslateFileAnswer
+from maskpredict.serve.queue.texts import translate_texts
 
 router = APIRouter(tags=["LibreTranslate"])
 

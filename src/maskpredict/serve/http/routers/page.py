@@ -13,7 +13,7 @@ mimetypes.add_type("text/javascript", ".js")
 mimetypes.add_type("image/svg+xml", ".svg")
 
 router = APIRouter(include_in_schema=False)
-_files = StaticFiles(directory=Path(__file__).parents[1] / "page")
+_files = StaticFiles(directory=Path(__file__).parents[2] / "page")
 
 
 @router.get("/")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskpredict.serve.sentences import LONGEST, segments
+from maskpredict.serve.text.sentences import LONGEST, segments
 
 
 def split(text: str, language: str = "de") -> list[str]:

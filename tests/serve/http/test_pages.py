@@ -34,7 +34,7 @@ def test_files_have_their_types_and_are_kept_until_they_change(client: httpx.Cli
 
 @pytest.mark.parametrize(
     "path",
-    ["static/", "static/nothing.js", "static/../app.py", "static/%2e%2e/app.py", "static//etc/passwd", "static/%00"],
+    ["static/", "static/nothing.js", "static/../run.py", "static/%2e%2e/run.py", "static//etc/passwd", "static/%00"],
 )
 def test_nothing_else_can_be_fetched(server_url: str, path: str) -> None:
     request = httpx.Request("GET", f"{server_url}/x", extensions={"target": f"/{path}".encode()})

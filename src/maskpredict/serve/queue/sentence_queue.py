@@ -19,7 +19,7 @@ from typing import Any
 from maskpredict.runtime.batching import batch_key
 from maskpredict.runtime.lines import Line
 from maskpredict.runtime.translation import Translation
-from maskpredict.serve.models import ServedModel
+from maskpredict.serve.queue.models import ServedModel
 
 Settings = tuple[tuple[str, Any], ...]
 Outcome = Translation | Exception

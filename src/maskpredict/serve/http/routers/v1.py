@@ -10,11 +10,10 @@ from fastapi.responses import JSONResponse
 
 from maskpredict.runtime.lines import Line
 from maskpredict.runtime.presets import preset_settings
-from maskpredict.serve.answers import sentence_answer, translate_answer
-from maskpredict.serve.documents import Document
-from maskpredict.serve.refusals import Refusal
-from maskpredict.serve.routers.context import ERRORS, Entrance, Service
-from maskpredict.serve.schemas import (
+from maskpredict.serve.http.errors import Refusal
+from maskpredict.serve.http.responses import sentence_answer, translate_answer
+from maskpredict.serve.http.routers.dependencies import ERRORS, Entrance, Service
+from maskpredict.serve.http.schemas import (
     DecodingRequest,
     FillRequest,
     SentenceAnswer,
@@ -22,7 +21,8 @@ from maskpredict.serve.schemas import (
     V1TranslateAnswer,
     V1TranslateRequest,
 )
-from maskpredict.serve.texts import TranslatedText, open_text
+from maskpredict.serve.queue.texts import TranslatedText, open_text
+from maskpredict.serve.text.segmented_text import Document
 
 router = APIRouter(prefix="/v1", tags=["maskpredict"], responses=ERRORS)
 

@@ -11,9 +11,9 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from maskpredict.serve.config import ServiceConfig
+from maskpredict.serve.http.errors import INTERNAL, Refusal, refused
 from maskpredict.serve.logs import log_bug
 from maskpredict.serve.metrics import Metrics
-from maskpredict.serve.refusals import INTERNAL, Refusal, refused
 
 access = logging.getLogger("maskpredict.access")
 

@@ -1,0 +1,1 @@
+"""The HTTP layer: application, routes, middleware, access control and error responses."""

@@ -1,0 +1,1 @@
+"""Text processing without models: sentence splitting, HTML and language detection."""
