@@ -15,23 +15,23 @@ def resident_megabytes() -> float:
 
 
 def test_holes_between_what_is_used_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "EVERY_SECONDS", 0.0)
-    trimmer = memory.Trimmer()
+    monkeypatch.setattr(memory, "TRIM_INTERVAL_SECONDS", 0.0)
+    trimmer = memory.MemoryTrimmer()
     blocks = [b"x" * 100_000 for _ in range(2_000)]
     kept = blocks[::10]
     del blocks
     before = resident_megabytes()
-    trimmer.maybe_trim()
+    trimmer.trim_if_due()
     assert resident_megabytes() < before - 100
     assert len(kept) == 200
 
 
 def test_it_is_not_done_all_the_time() -> None:
-    trimmer = memory.Trimmer()
+    trimmer = memory.MemoryTrimmer()
     blocks = [b"x" * 100_000 for _ in range(2_000)]
     kept = blocks[::10]
     del blocks
     before = resident_megabytes()
-    trimmer.maybe_trim()
+    trimmer.trim_if_due()
     assert resident_megabytes() > before - 50
     assert len(kept) == 200
