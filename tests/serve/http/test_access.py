@@ -1,4 +1,4 @@
-"""Keys, rates, limits, and which web sites may ask."""
+"""API keys, rate limits, size limits and CORS."""
 
 from __future__ import annotations
 

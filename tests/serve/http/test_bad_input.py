@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is a 4xx with a sentence, and the server goes on serving others."""
+"""Invalid requests get a 4xx response with one sentence, and the server continues to serve others."""
 
 from __future__ import annotations
 
@@ -188,11 +188,11 @@ def connect(client: httpx.Client) -> socket.socket:
 
 
 def received(connection: socket.socket) -> bytes:
-    """Everything until the server hangs up."""
-    found = b""
+    """Return all bytes until the server closes the connection."""
+    content = b""
     while chunk := connection.recv(65_536):
-        found += chunk
-    return found
+        content += chunk
+    return content
 
 
 HEAD = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"

@@ -1,4 +1,4 @@
-"""What LibreTranslate's clients rely on, and one of those clients itself."""
+"""LibreTranslate's API, also as used by a client from PyPI."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_html_keeps_its_tags(client: httpx.Client, translated: Callable[[str], s
     )
 
 
-def test_the_language_is_reported_when_it_was_left_open(client: httpx.Client, translated: Callable[[str], str]) -> None:
+def test_a_detected_language_is_reported(client: httpx.Client, translated: Callable[[str], str]) -> None:
     one = client.post("/translate", json={"q": SENTENCE, "source": "auto", "target": "yy"}).json()
     assert one == {
         "translatedText": translated(SENTENCE),
@@ -81,7 +81,7 @@ def test_a_text_in_the_target_language_comes_back_as_it_is(client: httpx.Client)
     assert answer.json() == {"translatedText": "LURI.\n<b>"}
 
 
-def test_alternatives_are_others_and_different(client: httpx.Client) -> None:
+def test_alternatives_differ_from_the_translation_and_from_each_other(client: httpx.Client) -> None:
     answer = client.post("/translate", json={"q": f"{LONG}\nbane luke.", "alternatives": 3, **PAIR}).json()
     texts = [answer["translatedText"], *answer["alternatives"]]
     assert len(set(texts)) == len(texts) == 4
@@ -90,7 +90,7 @@ def test_alternatives_are_others_and_different(client: httpx.Client) -> None:
     assert [len(others) for others in several["alternatives"]] == [1, 1]
 
 
-def test_more_alternatives_than_the_model_tries_lengths_are_looked_for_all_the_same(client: httpx.Client) -> None:
+def test_more_alternatives_than_default_length_candidates_are_possible(client: httpx.Client) -> None:
     answer = client.post("/translate", json={"q": LONG, "alternatives": 8, **PAIR}).json()
     assert 5 <= len(answer["alternatives"]) <= 8
 

@@ -1,13 +1,27 @@
-"""Which models are served, and with how many threads."""
+"""Choosing models, and the threads they get."""
 
 from __future__ import annotations
 
 import os
+import shutil
+from pathlib import Path
 
 import pytest
 
+from maskpredict.runtime import find_model
 from maskpredict.serve.config import ServiceConfig
-from maskpredict.serve.queue.models import threads_per_worker
+from maskpredict.serve.queue.models import choose_models, threads_per_worker
+
+
+def test_shipped_models_that_are_named_after_their_languages_are_served_by_default(
+    cmlm_folder: Path, autoregressive_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(cmlm_folder, tmp_path / "xx-yy")
+    shutil.copytree(cmlm_folder, tmp_path / "xx-yy-shallow")
+    shutil.copytree(autoregressive_folder, tmp_path / "teacher")
+    monkeypatch.setattr(find_model, "SHIPPED", tmp_path)
+    (choice,) = choose_models(ServiceConfig())
+    assert (choice.name, choice.system, choice.direction) == ("xx-yy", "cmlm", ("xx", "yy"))
 
 
 def test_one_worker_leaves_the_number_of_threads_to_the_translator() -> None:

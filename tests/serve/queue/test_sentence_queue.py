@@ -1,4 +1,4 @@
-"""Who is computed next, and with whom."""
+"""The order of sentences in the queue, and the batches they form."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def queue(most: int = 100, batch: int = 4, seconds: float = 0.0) -> SentenceQueu
     return SentenceQueue(most, batch * WIDTH, seconds)
 
 
-def test_sentences_of_many_requests_are_computed_together(model: ServedModel) -> None:
+def test_sentences_of_many_requests_share_a_batch(model: ServedModel) -> None:
     async def test() -> None:
         waiting = queue()
         for name in "abc":
@@ -72,7 +72,7 @@ def test_candidates_count_in_the_size_of_a_batch(model: ServedModel) -> None:
     in_loop(test())
 
 
-def test_only_equal_settings_and_widths_are_computed_together(model: ServedModel) -> None:
+def test_only_equal_settings_and_widths_share_a_batch(model: ServedModel) -> None:
     async def test() -> None:
         waiting = queue()
         waiting.put(
@@ -119,12 +119,12 @@ def test_a_full_queue_refuses_but_an_empty_one_takes_anything(model: ServedModel
     in_loop(test())
 
 
-def test_whoever_gives_up_makes_room(model: ServedModel) -> None:
+def test_cancelled_sentences_make_room(model: ServedModel) -> None:
     async def test() -> None:
         waiting = queue(most=2)
-        gone = [sentence(model, name) for name in "ab"]
-        waiting.put(gone)
-        for one in gone:
+        cancelled = [sentence(model, name) for name in "ab"]
+        waiting.put(cancelled)
+        for one in cancelled:
             one.future.cancel()
         assert len(waiting) == 0
         waiting.put([sentence(model, "c"), sentence(model, "d")])
@@ -133,7 +133,7 @@ def test_whoever_gives_up_makes_room(model: ServedModel) -> None:
     in_loop(test())
 
 
-def test_the_first_sentence_waits_a_moment_for_company(model: ServedModel) -> None:
+def test_the_first_sentence_waits_a_moment_for_others(model: ServedModel) -> None:
     async def test() -> None:
         waiting = queue(seconds=0.5)
         late = sentence(model, "late")

@@ -1,4 +1,4 @@
-"""German and English are told apart, from a few words on; other languages by the models' vocabularies."""
+"""German and English are recognised from a few words, other languages by the models' vocabularies."""
 
 from __future__ import annotations
 

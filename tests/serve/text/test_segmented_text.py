@@ -1,4 +1,4 @@
-"""Text and HTML come back with every sentence replaced and all else as it was."""
+"""Every sentence of text and HTML is replaced, and everything else stays unchanged."""
 
 from __future__ import annotations
 

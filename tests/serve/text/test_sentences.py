@@ -1,4 +1,4 @@
-"""Text is cut into sentences where a reader would, and nothing of it is lost."""
+"""Text is split where a reader would split it, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_line_breaks_and_blank_lines_are_boundaries_that_stay() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\n", "12.03.2024", "---", "* * *", "🙂", "1 + 1 = 2"])
-def test_what_has_no_letters_is_not_translated(text: str) -> None:
+def test_text_without_letters_is_not_translated(text: str) -> None:
     assert split(text) == []
 
 
@@ -125,7 +125,7 @@ def test_nothing_is_lost_or_changed(text: str, language: str) -> None:
 
 
 @given(st.text(max_size=1_500))
-def test_any_text_at_all_can_be_taken_apart(text: str) -> None:
+def test_any_text_can_be_split(text: str) -> None:
     found = split_sentences(text, "de")
     assert "".join(segment.text for segment in found) == text
     assert all(len(segment.text) <= MAX_SENTENCE for segment in found if segment.is_sentence)
