@@ -7,11 +7,14 @@ import secrets
 import time
 from pathlib import Path
 
-from maskpredict.serve.http.errors import RETRY_SECONDS, ApiError
+from maskpredict.serve.http.errors import ApiError
 
 KEPT_SECONDS = 600
+"""Seconds until a file expires."""
 MAX_BYTES = 50_000_000
 """Total size of all files."""
+RETRY_SECONDS = 60
+"""Seconds after which a client may try again if there is no room for a file."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{43}\.txt")
 
 
