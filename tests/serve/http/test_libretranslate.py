@@ -51,6 +51,13 @@ def test_an_empty_list_gives_an_empty_list(client: httpx.Client) -> None:
     assert client.post("/translate", json={"q": [], **PAIR}).json() == {"translatedText": []}
 
 
+@pytest.mark.parametrize("languages", [{"source": "qq", "target": "yy"}, {"source": "auto", "target": "qq"}])
+def test_an_unknown_language_is_refused_even_for_an_empty_list(client: httpx.Client, languages: dict[str, str]) -> None:
+    answer = client.post("/translate", json={"q": [], **languages})
+    assert answer.status_code == 400
+    assert answer.json()["error"] == "qq is not supported; the languages are xx, yy."
+
+
 def test_lines_blank_lines_and_spaces_stay(client: httpx.Client, translated: Callable[[str], str]) -> None:
     text = "  luri tisa.\n\n\n\tbane.  \r\n123\n"
     answer = client.post("/translate", json={"q": text, **PAIR}).json()["translatedText"]
@@ -88,6 +95,15 @@ def test_alternatives_differ_from_the_translation_and_from_each_other(client: ht
     assert all(text.count("\n") == 1 for text in texts)
     several = client.post("/translate", json={"q": [LONG, LONG], "alternatives": 1, **PAIR}).json()
     assert [len(others) for others in several["alternatives"]] == [1, 1]
+
+
+@pytest.mark.parametrize("alternatives", [True, "1"])
+def test_numbers_are_numbers_in_json_and_text_in_forms(client: httpx.Client, alternatives: bool | str) -> None:
+    answer = client.post("/translate", json={"q": LONG, "alternatives": alternatives, **PAIR})
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith("Invalid request: alternatives: ")
+    form = client.post("/translate", data={"q": LONG, "alternatives": "1", **PAIR})
+    assert len(form.json()["alternatives"]) == 1
 
 
 def test_more_alternatives_than_default_length_candidates_are_possible(client: httpx.Client) -> None:

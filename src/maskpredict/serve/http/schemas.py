@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from maskpredict.runtime.presets import PRESETS
 
@@ -37,6 +37,9 @@ Iterations = Annotated[int, Field(ge=1, le=MAX_ITERATIONS)] | Literal["N"] | Non
 LengthCandidates = Annotated[int, Field(ge=1, le=MAX_LENGTH_CANDIDATES)] | None
 Speed = Literal[*PRESETS] | None  # type: ignore[valid-type]
 
+_STRICT = ConfigDict(strict=True)
+"""For JSON bodies: a string or a boolean is not an integer. Forms and queries are text, which has to be converted."""
+
 
 class TranslateRequest(BaseModel):
     """Texts to translate, as in LibreTranslate's API."""
@@ -61,6 +64,7 @@ class DetectRequest(BaseModel):
 class PinnedPhrase(BaseModel):
     """A phrase that the translation must contain."""
 
+    model_config = _STRICT
     phrase: Annotated[Text, Field(min_length=1)]
     position: Annotated[
         int | None,
@@ -89,6 +93,7 @@ class StreamRequest(DecodingRequest):
 class V1TranslateRequest(StreamRequest):
     """A text to translate, with all options of this server."""
 
+    model_config = _STRICT
     pins: Annotated[
         list[PinnedPhrase], Field(max_length=MAX_PINS, description="With pins, the text is translated as one sentence.")
     ] = []
@@ -100,6 +105,7 @@ class V1TranslateRequest(StreamRequest):
 class TargetTemplate(BaseModel):
     """A target with gaps, as text or as tokens."""
 
+    model_config = _STRICT
     text: Annotated[
         Text | None,
         Field(max_length=MAX_TEMPLATE_CHARACTERS, description="Write ___ for a gap, ___{2} for a gap of two subwords."),
@@ -123,6 +129,7 @@ class TargetTemplate(BaseModel):
 class FillRequest(DecodingRequest):
     """A source and a target with gaps."""
 
+    model_config = _STRICT
     source_text: Text
     source: Code
     target: Code

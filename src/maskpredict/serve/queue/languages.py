@@ -66,16 +66,20 @@ class ServedLanguages:
 
     def model(self, source: str, target: str) -> ServedModel | None:
         """Return the model for a direction; None if source and target are the same language."""
-        codes = {language.code for language in self.all}
-        for code in (source, target):
-            if code not in codes:
-                raise UserError(f"{_printable(code)} is not supported; the languages are {', '.join(sorted(codes))}.")
+        self.check(source)
+        self.check(target)
         if source == target:
             return None
         if (source, target) not in self._models:
             pairs = ", ".join(f"{s} to {t}" for s, t in self._models)
             raise UserError(f"{target} is not available as a target language from {source}; there is {pairs}.")
         return self._models[source, target]
+
+    def check(self, code: str) -> None:
+        """Raise a `UserError` if no model translates from or into the language."""
+        codes = sorted(language.code for language in self.all)
+        if code not in codes:
+            raise UserError(f"{_printable(code)} is not supported; the languages are {', '.join(codes)}.")
 
     def detect(self, text: str) -> list[Detection]:
         """Return all languages with how likely the text is in each, the likeliest first."""

@@ -83,6 +83,9 @@ async def translate_texts(
     timeout_factor: float = 1.0,
 ) -> list[TranslatedText]:
     """Translate the texts of one request together."""
+    if source != AUTO:
+        service.languages.check(source)
+    service.languages.check(target)  # even if there is no text
     prepared = [prepare_text(service, text, source, target, segmenter) for text in texts]
     lines = [line for one in prepared for line in one.lines]
     translations = iter(await service.translate(lines, settings, timeout_factor))

@@ -43,7 +43,8 @@ async def read_body(request: Request, model: type[Body]) -> Body:
     if kind not in ("application/json", *_FORMS):
         raise ApiError(400, "Invalid request: send JSON or a form with a matching Content-Type")
     values: Any
-    if kind in _FORMS:
+    is_form = kind in _FORMS
+    if is_form:
         form = await request.form()
         values = {name: form.getlist(name) for name in form}
         values = {name: value[0] if len(value) == 1 else value for name, value in values.items()}
@@ -55,7 +56,7 @@ async def read_body(request: Request, model: type[Body]) -> Body:
     if not isinstance(values, Mapping):
         raise ApiError(400, "Invalid request: the body is not a JSON object")
     try:
-        return model.model_validate(values)
+        return model.model_validate(values, strict=not is_form)
     except ValidationError as error:
         raise invalid_request(error) from None
 
