@@ -12,7 +12,7 @@ from maskpredict.cli import options
 from maskpredict.errors import UserError
 
 _LIMITS = "Limits"
-_REQUIRED_MODULES = ("fastapi", "uvicorn", "prometheus_client", "python_multipart")
+_NEEDED = ("fastapi", "uvicorn", "prometheus_client", "python_multipart")
 
 
 def serve(
@@ -58,8 +58,8 @@ def serve(
         typer.Option(help="Origin whose pages may use the API, or *; repeatable.", rich_help_panel=_LIMITS),
     ] = None,
 ) -> None:
-    """Serve a web page and an HTTP API that works with LibreTranslate's clients."""
-    missing = [name for name in _REQUIRED_MODULES if find_spec(name) is None]
+    """Serve a page and an HTTP API that LibreTranslate's clients understand."""
+    missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise UserError(f"serve needs {', '.join(missing)}; install it with: pip install 'maskpredict[serve]'.")
     from maskpredict.serve.config import ServiceConfig
