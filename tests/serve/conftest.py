@@ -84,39 +84,39 @@ def _running(config: ServiceConfig) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="session")
 def wait_until() -> WaitUntil:
-    """Waits for something to happen, or fails."""
+    """Waits until a condition is true, or fails."""
     return _wait_until
 
 
 @pytest.fixture(scope="session")
 def started() -> Callable[..., AbstractContextManager[tuple[str, subprocess.Popen[bytes]]]]:
-    """Starts `maskpredict serve` with a model, a file for its log and options; gives its address and its process."""
+    """Starts `maskpredict serve` with a model, a log file and options; yields its address and its process."""
     return _started
 
 
 @pytest.fixture
 def running(cmlm_folder: Path) -> Callable[..., AbstractContextManager[httpx.Client]]:
-    """Starts a server in a thread with other settings than the default ones; gives a client of it."""
+    """Starts a server in a thread with the given settings; yields a client of it."""
     config = ServiceConfig(models=(str(cmlm_folder),))
     return lambda **settings: _running(replace(config, **settings))
 
 
 @pytest.fixture(scope="session")
 def translated(cmlm_folder: Path) -> Callable[[str], str]:
-    """What the Translator makes of a sentence, which a server must not change."""
+    """Translates a sentence with the Translator; a server must return the same."""
     translator = Translator(cmlm_folder)
     return lambda sentence: translator.translate([sentence])[0].text
 
 
 @pytest.fixture(scope="session")
 def server_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the shared server logs."""
+    """Log file of the shared server."""
     return tmp_path_factory.mktemp("server") / "log"
 
 
 @pytest.fixture(scope="session")
 def server_url(cmlm_folder: Path, server_log: Path) -> Iterator[str]:
-    """A server with the default settings, shared by all tests that leave it as it is."""
+    """A server with the default settings, shared by all tests that do not change it."""
     with _started(cmlm_folder, server_log) as (url, _):
         yield url
 

@@ -1,4 +1,4 @@
-"""What deployment files say of the program is true of it."""
+"""Deployment files and the serving guide match the program."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def options() -> set[str]:
 @pytest.mark.parametrize("file", ["Dockerfile", "deploy/maskpredict.service", "docs/serving.md"])
 def test_every_option_that_is_named_exists(options: set[str], file: str) -> None:
     text = (ROOT / file).read_text(encoding="utf-8")
-    own = [
+    lines = [
         line
         for line in text.splitlines()
         if not re.search(r"\b(pip|apt|useradd|curl|docker|benchmarks)\b|^HEALTH", line)
     ]
-    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "\n".join(own)))
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "\n".join(lines)))
     assert named
     assert named - options - {"--retry", "--retry-delay", "--now"} == set()
 

@@ -1,4 +1,4 @@
-"""`maskpredict serve` as an operator meets it: starting, stopping, workers, logs."""
+"""`maskpredict serve` as an operator uses it: starting, stopping, workers, logs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from typer.testing import CliRunner
 
 from maskpredict.cli import app
 from maskpredict.runtime import find_model
-from maskpredict.serve.config import ServiceConfig
-from maskpredict.serve.queue.models import choose_models
 
 Started = Callable[..., AbstractContextManager[tuple[str, "subprocess.Popen[bytes]"]]]
 WaitUntil = Callable[[Callable[[], bool]], None]
@@ -27,7 +25,7 @@ PAIR = {"source": "xx", "target": "yy"}
 SLOW = {"q": "luri tisa kone bane luke fumo tine koke.\n" * 20, "iterations": 32, "length_candidates": 16, **PAIR}
 
 
-def test_a_server_that_is_told_to_stop_finishes_what_it_has(
+def test_a_server_finishes_accepted_requests_before_it_stops(
     cmlm_folder: Path, tmp_path: Path, started: Started, wait_until: WaitUntil
 ) -> None:
     with started(cmlm_folder, tmp_path / "log") as (url, process), ThreadPoolExecutor(2) as pool:
@@ -103,7 +101,7 @@ def test_mistakes_get_one_sentence(cmlm_folder: Path, tmp_path: Path, server_url
         assert result.output.count("\n") == 1
 
 
-def test_what_is_not_installed_is_named(cmlm_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_dependency_is_named(cmlm_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fastapi", None)
     result = CliRunner().invoke(app, ["serve", "-m", str(cmlm_folder)])
     assert result.exit_code == 2
@@ -115,17 +113,6 @@ def test_without_shipped_models_one_must_be_named(tmp_path: Path, monkeypatch: p
     result = CliRunner().invoke(app, ["serve"])
     assert result.exit_code == 2
     assert "no model comes with this version; name one" in result.output
-
-
-def test_shipped_models_that_are_named_after_their_languages_are_served_by_default(
-    cmlm_folder: Path, autoregressive_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copytree(cmlm_folder, tmp_path / "xx-yy")
-    shutil.copytree(cmlm_folder, tmp_path / "xx-yy-shallow")
-    shutil.copytree(autoregressive_folder, tmp_path / "teacher")
-    monkeypatch.setattr(find_model, "SHIPPED", tmp_path)
-    (choice,) = choose_models(ServiceConfig())
-    assert (choice.name, choice.system, choice.direction) == ("xx-yy", "cmlm", ("xx", "yy"))
 
 
 def test_workers_that_cannot_start_end_the_server(cmlm_folder: Path, tmp_path: Path) -> None:

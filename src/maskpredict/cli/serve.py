@@ -1,4 +1,4 @@
-"""`maskpredict serve`: a web page and an HTTP API."""
+"""`maskpredict serve`: a web page and an HTTP API for translation."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ _NEEDED = ("fastapi", "uvicorn", "prometheus_client", "python_multipart")
 def serve(
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", "-m", help="[NAME=]MODEL to serve; repeatable. By default the shipped ones."),
+        typer.Option("--model", "-m", help="[NAME=]MODEL to serve; repeatable. By default the shipped models."),
     ] = None,
     load_only: Annotated[
-        list[str] | None, typer.Option(help="Name of a model to load, as in de-en; repeatable.")
+        list[str] | None, typer.Option(help="Load only the model of this name, such as de-en; repeatable.")
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 for all.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen at.", min=0, max=65_535)] = 8000,
-    workers: Annotated[int, typer.Option(help="Processes, each with all models.", rich_help_panel="Computing")] = 1,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all interfaces.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free port.", min=0, max=65_535)] = 8000,
+    workers: Annotated[
+        int, typer.Option(help="Number of processes; each loads all models.", rich_help_panel="Computing")
+    ] = 1,
     device: options.Device = "auto",
     compute_type: Annotated[
         str, typer.Option(help="auto, float32, int8, float16 or bfloat16.", rich_help_panel="Computing")
@@ -34,21 +36,26 @@ def serve(
     batch_tokens: options.BatchTokens = None,
     batch_milliseconds: Annotated[
         float,
-        typer.Option(help="How long a sentence waits for others to be computed with.", rich_help_panel="Computing"),
+        typer.Option(help="Milliseconds a sentence waits for others to share its batch.", rich_help_panel="Computing"),
     ] = 3.0,
-    max_queue: Annotated[int, typer.Option(help="Sentences that may wait.", rich_help_panel=_LIMITS)] = 1_024,
-    timeout: Annotated[float, typer.Option(help="Seconds a request may take.", rich_help_panel=_LIMITS)] = 30.0,
-    char_limit: Annotated[int, typer.Option(help="Characters in a request.", rich_help_panel=_LIMITS)] = 5_000,
-    batch_limit: Annotated[int, typer.Option(help="Texts in a request.", rich_help_panel=_LIMITS)] = 100,
+    max_queue: Annotated[
+        int, typer.Option(help="Sentences in the queue; further requests get status 503.", rich_help_panel=_LIMITS)
+    ] = 1_024,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds after which a request gets status 503.", rich_help_panel=_LIMITS)
+    ] = 30.0,
+    char_limit: Annotated[int, typer.Option(help="Characters per request.", rich_help_panel=_LIMITS)] = 5_000,
+    batch_limit: Annotated[int, typer.Option(help="Texts per request.", rich_help_panel=_LIMITS)] = 100,
     rate_limit: Annotated[
-        int, typer.Option(help="Requests a minute from one address; 0 for any number.", rich_help_panel=_LIMITS)
+        int, typer.Option(help="Requests per minute from one address; 0 for no limit.", rich_help_panel=_LIMITS)
     ] = 0,
     api_keys_file: Annotated[
-        Path | None, typer.Option(help="File with an API key in each line.", rich_help_panel=_LIMITS)
+        Path | None,
+        typer.Option(help="File with one API key per line; translating then requires a key.", rich_help_panel=_LIMITS),
     ] = None,
     cors_origin: Annotated[
         list[str] | None,
-        typer.Option(help="Site whose pages may use the API, or *; repeatable.", rich_help_panel=_LIMITS),
+        typer.Option(help="Origin whose pages may use the API, or *; repeatable.", rich_help_panel=_LIMITS),
     ] = None,
 ) -> None:
     """Serve a page and an HTTP API that LibreTranslate's clients understand."""

@@ -138,9 +138,6 @@ class Engine(ABC):
         """Return a context to hold while passes are made."""
         return nullcontext()
 
-    def prepare_thread(self) -> None:  # noqa: B027
-        """Make the calling thread ready to decode: one that did not load the model calls this once."""
-
     def free_memory(self) -> None:  # noqa: B027
         """Drop caches that exist for speed alone. Called when memory has run out."""
 

@@ -1,4 +1,4 @@
-"""Every knob of the service."""
+"""Settings of the web service."""
 
 from __future__ import annotations
 
@@ -7,54 +7,68 @@ from pathlib import Path
 
 from maskpredict.errors import UserError
 
+_POSITIVE = (
+    "workers",
+    "max_queue",
+    "timeout",
+    "read_timeout",
+    "char_limit",
+    "batch_limit",
+    "file_limit",
+    "threads",
+    "batch_tokens",
+)
+_NOT_NEGATIVE = ("batch_milliseconds", "rate_limit")
+
 
 @dataclass(frozen=True)
 class ServiceConfig:
-    """What is served, how it is computed, and what a client may ask for."""
+    """Models to serve, how to compute, and limits for clients."""
 
     models: tuple[str, ...] = ()
-    """Model folders, run folders or names of shipped models, each with an optional NAME= in front; without any, every
-    shipped CMLM."""
+    """Model folders, run folders or names of shipped models, each with an optional NAME= in front; by default the
+    shipped models that are named after their languages."""
     load_only: tuple[str, ...] = ()
-    """Names of the models to load; all, if empty. A model without a name is called by its languages, as in de-en."""
+    """Names of the models to load; empty loads all. The default name of a model is its languages, as in de-en."""
     device: str = "auto"
     """auto, cpu, cuda or cuda:1."""
     compute_type: str = "auto"
-    """float32, bfloat16, float16 or int8; auto is the fastest that is exact enough."""
+    """auto, float32, bfloat16, float16 or int8; auto chooses the fastest that is accurate enough."""
     threads: int | None = None
-    """CPU threads of each worker; by default the cores are shared out among the workers."""
+    """CPU threads of each worker; by default the cores are divided among the workers, at most four to each."""
     workers: int = 1
-    """Processes, each with all models."""
+    """Number of processes; each loads all models."""
     max_queue: int = 1_024
-    """Sentences that may wait; a request that does not fit is answered with 503."""
+    """Sentences in the queue; a request that does not fit gets status 503."""
     batch_milliseconds: float = 3.0
-    """How long the first sentence of a batch waits for others."""
+    """Milliseconds that the first sentence of a batch waits for others."""
     batch_tokens: int | None = None
-    """Padded source tokens times length candidates that are computed together; by default what suits the device."""
+    """Size of a batch: padded source tokens times length candidates; by default chosen for the device."""
     timeout: float = 30.0
-    """Seconds until a request that is not finished is given up with 503."""
+    """Seconds after which an unfinished request gets status 503."""
     read_timeout: float = 15.0
-    """Seconds in which a client must have sent its request."""
+    """Seconds that a client has to send its request."""
     char_limit: int = 5_000
-    """Characters a request may have."""
+    """Characters in a request."""
     batch_limit: int = 100
-    """Texts a request may have."""
+    """Texts in a request."""
     file_limit: int = 100_000
-    """Bytes a file may have."""
+    """Bytes in a file."""
     rate_limit: int = 0
-    """Requests a minute from one address, in each worker; 0 for no limit."""
+    """Requests per minute from one address, in each worker; 0 means no limit."""
     api_keys_file: Path | None = None
-    """File with an API key in each line; with it, nobody without a key may translate."""
+    """File with one API key per line; if given, translating requires a key."""
     cors_origins: tuple[str, ...] = ()
-    """Web sites whose pages may use this service, as in https://example.org, or * for all."""
+    """Origins whose pages may use the API (CORS), such as https://example.org, or * for all."""
     files_folder: Path | None = None
-    """Where translated files wait to be fetched; the workers share it. By default a temporary folder."""
+    """Folder of translated files to download, shared by the workers; by default a temporary folder."""
 
     def __post_init__(self) -> None:
-        positive = ("workers", "max_queue", "timeout", "read_timeout", "char_limit", "batch_limit", "file_limit")
-        for name in (*positive, *(other for other in ("threads", "batch_tokens") if getattr(self, other) is not None)):
-            if getattr(self, name) <= 0:
-                raise UserError(f"{name} is {getattr(self, name)}; use a number above 0.")
-        for name in ("batch_milliseconds", "rate_limit"):
-            if getattr(self, name) < 0:
-                raise UserError(f"{name} is {getattr(self, name)}; use 0 or more.")
+        for name in _POSITIVE:
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise UserError(f"{name} is {value}; use a number above 0.")
+        for name in _NOT_NEGATIVE:
+            value = getattr(self, name)
+            if value < 0:
+                raise UserError(f"{name} is {value}; use 0 or more.")

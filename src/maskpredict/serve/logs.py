@@ -1,4 +1,4 @@
-"""What is written to stderr, and what never is: no text of a request, no key, no query string."""
+"""Logging to stderr. The log never contains texts of requests, API keys or query strings."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ LOGGING: dict[str, Any] = {
         "uvicorn": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
     },
 }
-"""For `logging.config.dictConfig`."""
+"""Argument of `logging.config.dictConfig`."""
 
 _logger = logging.getLogger(__name__)
 
 
-def log_bug(error: BaseException) -> None:
-    """Say where a bug is; its message is left out, for it may hold the text of a request."""
+def log_unexpected_error(error: BaseException) -> None:
+    """Log type and traceback of an unexpected error, but not its message, which may contain the text of a request."""
     frames = "".join(traceback.format_tb(error.__traceback__))
     _logger.error("internal error: %s\n%s", type(error).__name__, frames)

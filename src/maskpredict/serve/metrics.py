@@ -1,4 +1,4 @@
-"""What Prometheus may read: every label has a small, fixed set of values."""
+"""Prometheus metrics. Every label has a small, fixed set of values."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 from maskpredict.runtime.translation import Translation
 
 MULTIPROCESS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-"""Names the folder in which several workers keep their numbers, so that each of them can answer for all."""
+"""Environment variable with the folder in which workers share their metrics, so that each can report all of them."""
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-_POWERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_POWERS_OF_TWO = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
-class Metrics:
-    """The service's numbers."""
+class ServiceMetrics:
+    """Metrics of requests, batches and the queue."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        own: dict[str, Any] = {"namespace": "maskpredict", "registry": self.registry}
+        options: dict[str, Any] = {"namespace": "maskpredict", "registry": self.registry}
         self._requests = Histogram(
-            "request_seconds", "How long requests took.", ["route", "method", "status"], buckets=_SECONDS, **own
+            "request_seconds", "Duration of HTTP requests.", ["route", "method", "status"], buckets=_SECONDS, **options
         )
-        self._tokens = Counter("tokens", "Subwords read and written.", ["side", "model"], **own)
-        self._passes = Histogram("passes", "Decoder passes of a sentence.", ["model"], buckets=_POWERS, **own)
-        self._batch_sentences = Histogram("batch_sentences", "Sentences computed together.", buckets=_POWERS, **own)
-        self._batch_seconds = Histogram("batch_seconds", "How long batches took.", buckets=_SECONDS, **own)
-        self._waiting = Gauge("queue_sentences", "Sentences that wait.", multiprocess_mode="livesum", **own)
+        self._tokens = Counter("tokens", "Source and target subwords.", ["side", "model"], **options)
+        self._passes = Histogram("passes", "Decoder passes per sentence.", ["model"], buckets=_POWERS_OF_TWO, **options)
+        self._batch_sentences = Histogram("batch_sentences", "Sentences per batch.", buckets=_POWERS_OF_TWO, **options)
+        self._batch_seconds = Histogram("batch_seconds", "Duration of batches.", buckets=_SECONDS, **options)
+        self._waiting = Gauge("queue_sentences", "Sentences in the queue.", multiprocess_mode="livesum", **options)
 
-    def request(self, route: str, method: str, status: int, seconds: float) -> None:
-        """Count an answered request; `route` is the path as the program knows it, never as the client wrote it."""
+    def count_request(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count a request; `route` is the path template of the route, never the path that the client sent."""
         self._requests.labels(route, method, str(status)).observe(seconds)
 
-    def waiting(self, sentences: int) -> None:
-        """Say how long the queue is."""
+    def set_queue_length(self, sentences: int) -> None:
+        """Set the number of sentences in the queue."""
         self._waiting.set(sentences)
 
-    def batch(self, model: str, source_tokens: int, results: Sequence[Translation], seconds: float) -> None:
-        """Count a computed batch."""
-        self._batch_sentences.observe(len(results))
+    def count_batch(self, model: str, source_tokens: int, translations: Sequence[Translation], seconds: float) -> None:
+        """Count a translated batch."""
+        self._batch_sentences.observe(len(translations))
         self._batch_seconds.observe(seconds)
         self._tokens.labels("source", model).inc(source_tokens)
-        self._tokens.labels("target", model).inc(sum(len(result.tokens) for result in results))
-        for result in results:
-            self._passes.labels(model).observe(result.passes)
+        self._tokens.labels("target", model).inc(sum(len(translation.tokens) for translation in translations))
+        for translation in translations:
+            self._passes.labels(model).observe(translation.passes)
 
-    def page(self) -> bytes:
-        """All numbers in Prometheus's text format, those of the other workers included."""
+    def render(self) -> bytes:
+        """Return the metrics of all workers in Prometheus's text format."""
         registry = self.registry
         if MULTIPROCESS_VARIABLE in os.environ:
             registry = CollectorRegistry()
@@ -59,6 +59,6 @@ class Metrics:
         return generate_latest(registry)
 
     def close(self) -> None:
-        """Withdraw what is only true of a living worker."""
+        """Remove the gauges of this worker, which count only while it runs."""
         if MULTIPROCESS_VARIABLE in os.environ:
             mark_process_dead(os.getpid())

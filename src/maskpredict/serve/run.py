@@ -1,7 +1,7 @@
-"""Starts the server: one process, or several behind one socket.
+"""Starts the server: one process, or several workers that share a socket.
 
-PyTorch and the application are imported when they are needed: a worker must answer its supervisor before it has loaded
-them, or it would be taken for dead.
+The application is imported inside functions: a worker must answer its supervisor's health check before the imports are
+done, or the supervisor would restart it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from uvicorn.supervisors import Multiprocess
 
 from maskpredict.errors import UserError
 from maskpredict.serve.config import ServiceConfig
-from maskpredict.serve.http.protocol import PunctualProtocol
+from maskpredict.serve.http.protocol import HeaderTimeoutProtocol
 from maskpredict.serve.logs import LOGGING
 
 if TYPE_CHECKING:
@@ -32,26 +32,26 @@ logger = logging.getLogger(__name__)
 
 
 def serve(config: ServiceConfig, host: str, port: int) -> None:
-    """Serve until told to stop; what has been accepted by then is finished."""
-    from maskpredict.serve.http.access import Gate
+    """Serve until a signal arrives; requests that were accepted before it are finished."""
+    from maskpredict.serve.http.access import AccessControl
     from maskpredict.serve.http.app import create_app
     from maskpredict.serve.metrics import MULTIPROCESS_VARIABLE
     from maskpredict.serve.queue.models import choose_models
 
     names = ", ".join(choice.name for choice in choose_models(config))
-    Gate(config)  # notices mistakes before anything is loaded
-    listening = _listen(host, port)
-    place = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
+    AccessControl(config)  # reports a wrong keys file before models are loaded
+    listener = _listen(host, port)
+    address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
     if config.workers == 1:
         server = uvicorn.Server(uvicorn_config(create_app(config), config))
-        logger.info("serving %s at %s", names, place)
-        server.run(sockets=[listening])
+        logger.info("serving %s at %s", names, address)
+        server.run(sockets=[listener])
         return
     with TemporaryDirectory(prefix="maskpredict-") as shared:
         os.environ[MULTIPROCESS_VARIABLE] = shared
         make_app = partial(_worker_app, replace(config, files_folder=Path(shared)))
-        supervisor = Multiprocess(uvicorn_config(make_app, config), sockets=[listening])
-        logger.info("serving %s at %s with %d workers", names, place, config.workers)
+        supervisor = Multiprocess(uvicorn_config(make_app, config), sockets=[listener])
+        logger.info("serving %s at %s with %d workers", names, address, config.workers)
         supervisor.run()
         if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
             raise SystemExit(STARTUP_FAILURE)
@@ -64,16 +64,16 @@ def _worker_app(config: ServiceConfig) -> FastAPI:
         return create_app(config)
     except UserError as error:
         logger.error("%s", error)
-        sys.exit(STARTUP_FAILURE)  # tells the supervisor that to start it again is no use
+        sys.exit(STARTUP_FAILURE)  # tells the supervisor not to start the worker again
 
 
 def uvicorn_config(app: Any, config: ServiceConfig) -> uvicorn.Config:
-    """How uvicorn runs an application, or a `partial` that makes one in each worker."""
+    """Return uvicorn's config for an application, or for a `partial` that makes one in each worker."""
     return uvicorn.Config(
         app,
         factory=isinstance(app, partial),
         workers=config.workers,
-        http=PunctualProtocol,
+        http=HeaderTimeoutProtocol,
         ws="none",
         access_log=False,
         log_config=LOGGING,
@@ -85,12 +85,12 @@ def uvicorn_config(app: Any, config: ServiceConfig) -> uvicorn.Config:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((host, port))
+        listener.bind((host, port))
     except OSError as error:
         reason = error.strerror or "unknown"
-        raise UserError(f"cannot listen at {host}, port {port} ({reason}); choose others.") from error
-    listening.set_inheritable(True)
-    return listening
+        raise UserError(f"cannot listen at {host}, port {port} ({reason}); choose another host or port.") from error
+    listener.set_inheritable(True)
+    return listener

@@ -1,4 +1,4 @@
-"""Keys, rates, limits, and which web sites may ask."""
+"""API keys, rate limits, size limits and CORS."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from maskpredict.errors import UserError
 from maskpredict.serve.config import ServiceConfig
-from maskpredict.serve.http.access import read_keys
+from maskpredict.serve.http.access import read_api_keys
 
 Running = Callable[..., AbstractContextManager[httpx.Client]]
 
@@ -56,10 +56,10 @@ def test_without_a_key_nothing_is_translated_and_with_one_everything_is(running:
 
 def test_a_file_without_keys_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be read"):
-        read_keys(tmp_path / "nowhere")
+        read_api_keys(tmp_path / "nowhere")
     (tmp_path / "empty").write_text("# nothing\n")
     with pytest.raises(UserError, match="has no API key"):
-        read_keys(tmp_path / "empty")
+        read_api_keys(tmp_path / "empty")
 
 
 def test_too_many_requests_a_minute_are_refused(running: Running) -> None:

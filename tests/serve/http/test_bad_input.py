@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is a 4xx with a sentence, and the server goes on serving others."""
+"""Invalid requests get a 4xx response with one sentence, and the server continues to serve others."""
 
 from __future__ import annotations
 
@@ -78,14 +78,20 @@ def test_wrong_types(client: httpx.Client, route: str, value: Any) -> None:
         {"iterations": 33},
         {"iterations": "M"},
         {"iterations": 2.5},
+        {"iterations": True},
+        {"iterations": "4"},
+        {"trace": 1},
         {"length_candidates": 0},
         {"length_candidates": 17},
         {"speed": "ludicrous"},
         {"alternatives": -1},
         {"alternatives": 10**30},
+        {"alternatives": False},
         {"pins": "ENAB"},
         {"pins": [{"phrase": ""}]},
         {"pins": [{"phrase": "ENAB", "position": -1}]},
+        {"pins": [{"phrase": "ENAB", "position": True}]},
+        {"pins": [{"phrase": "ENAB", "position": "0"}]},
         {"pins": [{"phrase": "ENAB", "position": 10**12}]},
         {"pins": [{"phrase": "ENAB", "position": 900}]},
         {"pins": [{"phrase": "ENAB"}] * 33},
@@ -188,11 +194,11 @@ def connect(client: httpx.Client) -> socket.socket:
 
 
 def received(connection: socket.socket) -> bytes:
-    """Everything until the server hangs up."""
-    found = b""
+    """Return all bytes until the server closes the connection."""
+    content = b""
     while chunk := connection.recv(65_536):
-        found += chunk
-    return found
+        content += chunk
+    return content
 
 
 HEAD = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"

@@ -1,4 +1,4 @@
-"""What LibreTranslate's clients rely on, and one of those clients itself."""
+"""LibreTranslate's API, also as used by a client from PyPI."""
 
 from __future__ import annotations
 
@@ -51,6 +51,13 @@ def test_an_empty_list_gives_an_empty_list(client: httpx.Client) -> None:
     assert client.post("/translate", json={"q": [], **PAIR}).json() == {"translatedText": []}
 
 
+@pytest.mark.parametrize("languages", [{"source": "qq", "target": "yy"}, {"source": "auto", "target": "qq"}])
+def test_an_unknown_language_is_refused_even_for_an_empty_list(client: httpx.Client, languages: dict[str, str]) -> None:
+    answer = client.post("/translate", json={"q": [], **languages})
+    assert answer.status_code == 400
+    assert answer.json()["error"] == "qq is not supported; the languages are xx, yy."
+
+
 def test_lines_blank_lines_and_spaces_stay(client: httpx.Client, translated: Callable[[str], str]) -> None:
     text = "  luri tisa.\n\n\n\tbane.  \r\n123\n"
     answer = client.post("/translate", json={"q": text, **PAIR}).json()["translatedText"]
@@ -66,7 +73,7 @@ def test_html_keeps_its_tags(client: httpx.Client, translated: Callable[[str], s
     )
 
 
-def test_the_language_is_reported_when_it_was_left_open(client: httpx.Client, translated: Callable[[str], str]) -> None:
+def test_a_detected_language_is_reported(client: httpx.Client, translated: Callable[[str], str]) -> None:
     one = client.post("/translate", json={"q": SENTENCE, "source": "auto", "target": "yy"}).json()
     assert one == {
         "translatedText": translated(SENTENCE),
@@ -81,7 +88,7 @@ def test_a_text_in_the_target_language_comes_back_as_it_is(client: httpx.Client)
     assert answer.json() == {"translatedText": "LURI.\n<b>"}
 
 
-def test_alternatives_are_others_and_different(client: httpx.Client) -> None:
+def test_alternatives_differ_from_the_translation_and_from_each_other(client: httpx.Client) -> None:
     answer = client.post("/translate", json={"q": f"{LONG}\nbane luke.", "alternatives": 3, **PAIR}).json()
     texts = [answer["translatedText"], *answer["alternatives"]]
     assert len(set(texts)) == len(texts) == 4
@@ -90,7 +97,16 @@ def test_alternatives_are_others_and_different(client: httpx.Client) -> None:
     assert [len(others) for others in several["alternatives"]] == [1, 1]
 
 
-def test_more_alternatives_than_the_model_tries_lengths_are_looked_for_all_the_same(client: httpx.Client) -> None:
+@pytest.mark.parametrize("alternatives", [True, "1"])
+def test_numbers_are_numbers_in_json_and_text_in_forms(client: httpx.Client, alternatives: bool | str) -> None:
+    answer = client.post("/translate", json={"q": LONG, "alternatives": alternatives, **PAIR})
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith("Invalid request: alternatives: ")
+    form = client.post("/translate", data={"q": LONG, "alternatives": "1", **PAIR})
+    assert len(form.json()["alternatives"]) == 1
+
+
+def test_more_alternatives_than_default_length_candidates_are_possible(client: httpx.Client) -> None:
     answer = client.post("/translate", json={"q": LONG, "alternatives": 8, **PAIR}).json()
     assert 5 <= len(answer["alternatives"]) <= 8
 

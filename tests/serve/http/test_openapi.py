@@ -1,4 +1,4 @@
-"""The OpenAPI description and the server agree, whatever schemathesis can think of."""
+"""The server matches its OpenAPI description, as tested by schemathesis."""
 
 from __future__ import annotations
 

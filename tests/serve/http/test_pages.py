@@ -1,4 +1,4 @@
-"""The page and its files, the reference of the API, health and headers."""
+"""The page and its files, the API reference, health, metrics and security headers."""
 
 from __future__ import annotations
 

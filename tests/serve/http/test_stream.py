@@ -1,4 +1,4 @@
-"""The iterations arrive as server-sent events."""
+"""Decoding passes arrive as server-sent events."""
 
 from __future__ import annotations
 

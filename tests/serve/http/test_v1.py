@@ -1,4 +1,4 @@
-"""Our own routes say everything the Translator knows."""
+"""The /v1 routes return everything the Translator knows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ask(client: httpx.Client, **body: Any) -> dict[str, Any]:
     return dict(answer.json())
 
 
-def test_a_sentence_comes_with_all_that_is_known_of_it(client: httpx.Client, translator: Translator) -> None:
+def test_a_sentence_has_scores_confidences_passes_and_lengths(client: httpx.Client, translator: Translator) -> None:
     answer = ask(client, q=SENTENCE, iterations=3, length_candidates=2)
     (known,) = translator.translate([SENTENCE], iterations=3, length_candidates=2)
     (sentence,) = answer["sentences"]
@@ -78,7 +78,7 @@ def test_one_pass_for_each_token_can_be_asked_for(client: httpx.Client) -> None:
     assert sentence["passes"] == len(sentence["tokens"])
 
 
-def test_presets_are_settings_and_what_is_named_goes_before_them(client: httpx.Client) -> None:
+def test_single_settings_override_a_preset(client: httpx.Client) -> None:
     speeds = client.get("/frontend/settings").json()["speeds"]
     assert speeds == ["fast", "balanced", "best"]
     for speed in speeds:
@@ -106,7 +106,7 @@ def test_alternatives_come_with_scores_best_first(client: httpx.Client) -> None:
     assert scores == sorted(scores, reverse=True)
 
 
-def test_a_language_that_was_left_open_is_reported(client: httpx.Client) -> None:
+def test_a_detected_language_is_reported(client: httpx.Client) -> None:
     answer = ask(client, q=SENTENCE, source="auto")
     assert answer["detectedLanguage"] == {"language": "xx", "confidence": 50}
 

@@ -1,4 +1,4 @@
-"""What the C library keeps for later goes back to the system."""
+"""Freed memory is returned to the operating system."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ def resident_megabytes() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def test_holes_between_what_is_used_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "EVERY_SECONDS", 0.0)
-    trimmer = memory.Trimmer()
+def test_freed_memory_between_used_blocks_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "TRIM_INTERVAL_SECONDS", 0.0)
+    trimmer = memory.MemoryTrimmer()
     blocks = [b"x" * 100_000 for _ in range(2_000)]
     kept = blocks[::10]
     del blocks
     before = resident_megabytes()
-    trimmer.maybe_trim()
+    trimmer.trim_if_due()
     assert resident_megabytes() < before - 100
     assert len(kept) == 200
 
 
-def test_it_is_not_done_all_the_time() -> None:
-    trimmer = memory.Trimmer()
+def test_memory_is_not_trimmed_before_the_interval_is_over() -> None:
+    trimmer = memory.MemoryTrimmer()
     blocks = [b"x" * 100_000 for _ in range(2_000)]
     kept = blocks[::10]
     del blocks
     before = resident_megabytes()
-    trimmer.maybe_trim()
+    trimmer.trim_if_due()
     assert resident_megabytes() > before - 50
     assert len(kept) == 200

@@ -1,4 +1,4 @@
-"""Who is computed next, and with whom."""
+"""The order of sentences in the queue, and the batches they form."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import pytest
 
 from maskpredict.runtime.lines import Line
 from maskpredict.runtime.translator import Translator
+from maskpredict.serve.queue.errors import QueueFull
 from maskpredict.serve.queue.models import ServedModel
-from maskpredict.serve.queue.sentence_queue import Job, QueueFull, SentenceQueue
+from maskpredict.serve.queue.sentence_queue import QueuedSentence, SentenceQueue
 
 T = TypeVar("T")
 WIDTH = 16
@@ -26,12 +27,13 @@ def model(cmlm_folder: Path) -> ServedModel:
     return ServedModel("toy", Translator(cmlm_folder))
 
 
-def job(model: ServedModel, name: str, *, tokens: int = 10, **settings: Any) -> Job:
-    return Job(model, Line(name), tuple(sorted(settings.items())), tokens, asyncio.get_running_loop().create_future())
+def sentence(model: ServedModel, name: str, *, tokens: int = 10, **settings: Any) -> QueuedSentence:
+    future = asyncio.get_running_loop().create_future()
+    return QueuedSentence(model, Line(name), tuple(sorted(settings.items())), tokens, future)
 
 
-def names(jobs: list[Job]) -> list[str]:
-    return [one.line.source for one in jobs]
+def names(sentences: list[QueuedSentence]) -> list[str]:
+    return [one.line.source for one in sentences]
 
 
 def in_loop(test: Coroutine[Any, Any, T]) -> T:
@@ -42,11 +44,11 @@ def queue(most: int = 100, batch: int = 4, seconds: float = 0.0) -> SentenceQueu
     return SentenceQueue(most, batch * WIDTH, seconds)
 
 
-def test_sentences_of_many_requests_are_computed_together(model: ServedModel) -> None:
+def test_sentences_of_many_requests_share_a_batch(model: ServedModel) -> None:
     async def test() -> None:
         waiting = queue()
         for name in "abc":
-            waiting.put([job(model, name)])
+            waiting.put([sentence(model, name)])
         assert names(waiting.take()) == ["a", "b", "c"]
 
     in_loop(test())
@@ -55,7 +57,7 @@ def test_sentences_of_many_requests_are_computed_together(model: ServedModel) ->
 def test_a_batch_keeps_to_its_tokens_unless_one_sentence_alone_exceeds_them(model: ServedModel) -> None:
     async def test() -> None:
         waiting = queue(batch=2)
-        waiting.put([job(model, name) for name in "abc"] + [job(model, "long", tokens=60)])
+        waiting.put([sentence(model, name) for name in "abc"] + [sentence(model, "long", tokens=60)])
         assert [names(waiting.take()) for _ in range(3)] == [["a", "b"], ["c"], ["long"]]
 
     in_loop(test())
@@ -64,17 +66,19 @@ def test_a_batch_keeps_to_its_tokens_unless_one_sentence_alone_exceeds_them(mode
 def test_candidates_count_in_the_size_of_a_batch(model: ServedModel) -> None:
     async def test() -> None:
         waiting = queue(batch=4)
-        waiting.put([job(model, name, length_candidates=2) for name in "abc"])
+        waiting.put([sentence(model, name, length_candidates=2) for name in "abc"])
         assert names(waiting.take()) == ["a", "b"]
 
     in_loop(test())
 
 
-def test_only_equal_settings_and_widths_are_computed_together(model: ServedModel) -> None:
+def test_only_equal_settings_and_widths_share_a_batch(model: ServedModel) -> None:
     async def test() -> None:
         waiting = queue()
-        waiting.put([job(model, "a", iterations=1), job(model, "b", iterations=2), job(model, "c", iterations=1)])
-        waiting.put([job(model, "d", tokens=30, iterations=1)])
+        waiting.put(
+            [sentence(model, "a", iterations=1), sentence(model, "b", iterations=2), sentence(model, "c", iterations=1)]
+        )
+        waiting.put([sentence(model, "d", tokens=30, iterations=1)])
         assert [names(waiting.take()) for _ in range(3)] == [["a", "c"], ["d"], ["b"]]
 
     in_loop(test())
@@ -83,9 +87,9 @@ def test_only_equal_settings_and_widths_are_computed_together(model: ServedModel
 def test_a_short_request_does_not_wait_for_all_of_a_long_one(model: ServedModel) -> None:
     async def test() -> None:
         waiting = queue(batch=2)
-        waiting.put([job(model, f"long {number}") for number in range(10)])
+        waiting.put([sentence(model, f"long {number}") for number in range(10)])
         assert names(waiting.take()) == ["long 0", "long 1"]
-        waiting.put([job(model, "short")])
+        waiting.put([sentence(model, "short")])
         assert "short" in names(waiting.take())
 
     in_loop(test())
@@ -94,10 +98,10 @@ def test_a_short_request_does_not_wait_for_all_of_a_long_one(model: ServedModel)
 def test_a_long_request_is_not_starved_by_short_ones(model: ServedModel) -> None:
     async def test() -> None:
         waiting = queue(batch=1)
-        waiting.put([job(model, f"long {number}") for number in range(3)])
+        waiting.put([sentence(model, f"long {number}") for number in range(3)])
         taken = []
         for number in range(8):
-            waiting.put([job(model, f"short {number}")])
+            waiting.put([sentence(model, f"short {number}")])
             taken += names(waiting.take())
         assert [name for name in taken if name.startswith("long")] == ["long 0", "long 1", "long 2"]
 
@@ -107,33 +111,33 @@ def test_a_long_request_is_not_starved_by_short_ones(model: ServedModel) -> None
 def test_a_full_queue_refuses_but_an_empty_one_takes_anything(model: ServedModel) -> None:
     async def test() -> None:
         waiting = queue(most=2)
-        waiting.put([job(model, name) for name in "abc"])
+        waiting.put([sentence(model, name) for name in "abc"])
         with pytest.raises(QueueFull):
-            waiting.put([job(model, "d")])
+            waiting.put([sentence(model, "d")])
         assert len(waiting) == 3
 
     in_loop(test())
 
 
-def test_whoever_gives_up_makes_room(model: ServedModel) -> None:
+def test_cancelled_sentences_make_room(model: ServedModel) -> None:
     async def test() -> None:
         waiting = queue(most=2)
-        gone = [job(model, name) for name in "ab"]
-        waiting.put(gone)
-        for one in gone:
+        cancelled = [sentence(model, name) for name in "ab"]
+        waiting.put(cancelled)
+        for one in cancelled:
             one.future.cancel()
         assert len(waiting) == 0
-        waiting.put([job(model, "c"), job(model, "d")])
+        waiting.put([sentence(model, "c"), sentence(model, "d")])
         assert names(waiting.take()) == ["c", "d"]
 
     in_loop(test())
 
 
-def test_the_first_sentence_waits_a_moment_for_company(model: ServedModel) -> None:
+def test_the_first_sentence_waits_a_moment_for_others(model: ServedModel) -> None:
     async def test() -> None:
         waiting = queue(seconds=0.5)
-        late = job(model, "late")
-        waiting.put([job(model, "early")])
+        late = sentence(model, "late")
+        waiting.put([sentence(model, "early")])
         timer = threading.Timer(0.05, waiting.put, [[late]])
         timer.start()
         begin = time.monotonic()
@@ -146,7 +150,7 @@ def test_the_first_sentence_waits_a_moment_for_company(model: ServedModel) -> No
 def test_a_full_batch_does_not_wait(model: ServedModel) -> None:
     async def test() -> None:
         waiting = queue(batch=2, seconds=30)
-        waiting.put([job(model, "a"), job(model, "b")])
+        waiting.put([sentence(model, "a"), sentence(model, "b")])
         begin = time.monotonic()
         assert names(waiting.take()) == ["a", "b"]
         assert time.monotonic() - begin < 5
@@ -157,7 +161,7 @@ def test_a_full_batch_does_not_wait(model: ServedModel) -> None:
 def test_a_closed_queue_is_emptied_without_waiting_and_then_ends(model: ServedModel) -> None:
     async def test() -> None:
         waiting = queue(seconds=30)
-        waiting.put([job(model, "a")])
+        waiting.put([sentence(model, "a")])
         waiting.close()
         assert names(waiting.take()) == ["a"]
         assert waiting.take() == []

@@ -1,4 +1,4 @@
-"""German and English are told apart, from a few words on; other languages by the models' vocabularies."""
+"""German and English are recognised from a few words, other languages by the models' vocabularies."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from maskpredict.corpus.dataset import Languages as LanguagePair
 from maskpredict.corpus.reading import Pair
 from maskpredict.corpus.vocabulary import VocabularyConfig, learn_tokenizers
-from maskpredict.runtime.translator import Translator
-from maskpredict.serve.queue.models import ServedModel
-from maskpredict.serve.text.detection import Detector
+from maskpredict.model.folder import ModelFolder
+from maskpredict.serve.text.detection import LanguageDetector
 
 GERMAN = """
 Wo ist hier der Bahnhof?
@@ -106,60 +104,57 @@ def lines(text: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def detector() -> Detector:
-    return Detector([], ["de", "en"])
+def detector() -> LanguageDetector:
+    return LanguageDetector(["de", "en"], {})
 
 
 @pytest.mark.parametrize(("code", "text"), [("de", GERMAN), ("en", ENGLISH)])
-def test_sentences_are_recognised(detector: Detector, code: str, text: str) -> None:
+def test_sentences_are_recognised(detector: LanguageDetector, code: str, text: str) -> None:
     found = {line: detector.detect(line)[0].language for line in lines(text)}
     assert len(found) > 40
     assert [line for line, language in found.items() if language != code] == []
 
 
 @pytest.mark.parametrize(("code", "text"), [("de", GERMAN), ("en", ENGLISH)])
-def test_most_sentences_are_recognised_surely(detector: Detector, code: str, text: str) -> None:
+def test_most_sentences_are_recognised_surely(detector: LanguageDetector, code: str, text: str) -> None:
     sure = [line for line in lines(text) if detector.detect(line)[0].confidence >= 90]
     assert len(sure) >= 0.9 * len(lines(text))
 
 
-def test_every_language_gets_a_whole_number_and_the_likeliest_comes_first(detector: Detector) -> None:
+def test_every_language_gets_a_whole_number_and_the_likeliest_comes_first(detector: LanguageDetector) -> None:
     found = detector.detect("Das Wetter wird am Wochenende besser.")
     assert [one.language for one in found] == ["de", "en"]
     assert found[0].confidence == 100
     assert all(isinstance(one.confidence, int) and 0 <= one.confidence <= 100 for one in found)
 
 
-def test_capitals_and_curly_apostrophes_do_not_matter(detector: Detector) -> None:
+def test_capitals_and_curly_apostrophes_do_not_matter(detector: LanguageDetector) -> None:
     assert detector.detect("WE DON’T KNOW")[0] == detector.detect("we don't know")[0]
 
 
 @pytest.mark.parametrize("text", ["", "   ", "1234 + 5", "!?", "\n"])
-def test_nothing_is_known_of_a_text_without_words(detector: Detector, text: str) -> None:
+def test_nothing_is_known_of_a_text_without_words(detector: LanguageDetector, text: str) -> None:
     assert {one.confidence for one in detector.detect(text)} == {0}
 
 
 @pytest.mark.parametrize("text", ["今天下雨，我们在家。", "Сегодня идёт дождь", "xqz vrtk plmw"])
-def test_a_text_in_neither_language_is_not_claimed(detector: Detector, text: str) -> None:
+def test_a_text_in_neither_language_is_not_claimed(detector: LanguageDetector, text: str) -> None:
     assert max(one.confidence for one in detector.detect(text)) < 30
 
 
-def test_a_huge_text_takes_no_longer_than_its_beginning(detector: Detector) -> None:
+def test_a_huge_text_takes_no_longer_than_its_beginning(detector: LanguageDetector) -> None:
     assert detector.detect("der Hund " * 200_000)[0].language == "de"
 
 
-def test_languages_without_word_lists_are_told_apart_by_their_vocabularies(
-    cmlm_folder: Path, sentences: list[str]
-) -> None:
-    translator = Translator(cmlm_folder)
+def test_languages_without_word_lists_are_told_apart_by_their_vocabularies(sentences: list[str]) -> None:
     pairs = [Pair(sentence, sentence[::-1].upper()) for sentence in sentences]
-    translator.tokenizers = learn_tokenizers(pairs, VocabularyConfig(size=60, joint=False))
-    translator.languages = LanguagePair("xx", "yy")
-    detector = Detector([ServedModel("toy", translator)], ["xx", "yy"])
+    tokenizers = learn_tokenizers(pairs, VocabularyConfig(size=60, joint=False))
+    detector = LanguageDetector(["xx", "yy"], {"xx": tokenizers.source, "yy": tokenizers.target})
     assert detector.detect(sentences[-1])[0].language == "xx"
     assert detector.detect(sentences[-1][::-1].upper())[0].language == "yy"
 
 
 def test_a_shared_vocabulary_tells_nothing(cmlm_folder: Path) -> None:
-    detector = Detector([ServedModel("toy", Translator(cmlm_folder))], ["xx", "yy"])
+    tokenizers = ModelFolder.read(cmlm_folder).tokenizers
+    detector = LanguageDetector(["xx", "yy"], {"xx": tokenizers.source, "yy": tokenizers.target})
     assert {one.confidence for one in detector.detect("luri tisa")} == {50}

@@ -1,4 +1,4 @@
-"""Text and HTML come back with every sentence replaced and all else as it was."""
+"""Every sentence of text and HTML is replaced, and everything else stays unchanged."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from maskpredict.serve.text.markup import stretches
-from maskpredict.serve.text.segmented_text import Document
+from maskpredict.serve.text.markup import split_markup
+from maskpredict.serve.text.segmented_text import SegmentedText
 
 
-def shouted(document: Document) -> str:
-    return document.filled([sentence.upper() for sentence in document.sentences])
+def shouted(text: SegmentedText) -> str:
+    return text.replace_sentences([sentence.upper() for sentence in text.sentences])
 
 
 def shouted_html(markup: str) -> str:
-    return shouted(Document.of_html(markup, "de"))
+    return shouted(SegmentedText.from_html(markup, "de"))
 
 
 def test_text_keeps_its_lines_and_spaces() -> None:
     text = " Hallo.  Wer da?\n\n\t– ich\r\n"
-    assert shouted(Document.of_text(text, "de")) == " HALLO.  WER DA?\n\n\t– ICH\r\n"
+    assert shouted(SegmentedText.from_text(text, "de")) == " HALLO.  WER DA?\n\n\t– ICH\r\n"
 
 
 def test_a_whole_text_is_one_sentence() -> None:
-    assert Document.of_sentence("Eins. Zwei.\nDrei.", "de").sentences == ["Eins. Zwei.\nDrei."]
+    assert SegmentedText.from_sentence("Eins. Zwei.\nDrei.", "de").sentences == ["Eins. Zwei.\nDrei."]
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ def test_the_text_between_tags_is_replaced_and_the_tags_stay_to_the_letter(marku
 
 
 def test_a_translation_cannot_bring_tags_of_its_own() -> None:
-    document = Document.of_html("<p>Hallo</p>", "de")
-    assert document.filled(["<script>alert(1)</script>"]) == "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>"
+    segmented = SegmentedText.from_html("<p>Hallo</p>", "de")
+    assert segmented.replace_sentences(["<script>alert(1)</script>"]) == "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>"
 
 
 @given(st.text(alphabet="<>/!-=&;#'\" \naBp1ä?[]x", max_size=60))
@@ -75,6 +75,6 @@ def test_a_translation_cannot_bring_tags_of_its_own() -> None:
 @example("&a")
 @example("<b>&a")
 def test_any_markup_at_all_is_taken_apart_without_loss(markup: str) -> None:
-    assert "".join(part.source for part in stretches(markup)) == markup
-    tags = [part.source for part in stretches(markup) if not part.is_text]
+    assert "".join(part.source for part in split_markup(markup)) == markup
+    tags = [part.source for part in split_markup(markup) if not part.is_text]
     assert all(tag in shouted_html(markup) for tag in tags)

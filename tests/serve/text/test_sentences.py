@@ -1,4 +1,4 @@
-"""Text is cut into sentences where a reader would, and nothing of it is lost."""
+"""Text is split where a reader would split it, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskpredict.serve.text.sentences import LONGEST, segments
+from maskpredict.serve.text.sentences import MAX_SENTENCE, split_sentences
 
 
 def split(text: str, language: str = "de") -> list[str]:
-    return [segment.text for segment in segments(text, language) if segment.is_sentence]
+    return [segment.text for segment in split_sentences(text, language) if segment.is_sentence]
 
 
 @pytest.mark.parametrize(
@@ -83,20 +83,20 @@ def test_a_point_that_ends_no_sentence_cuts_nothing(sentence: str, language: str
 def test_line_breaks_and_blank_lines_are_boundaries_that_stay() -> None:
     text = "  Titel\n\n\nErster Satz. Zweiter Satz.  \r\n\tEnde\n"
     assert split(text) == ["Titel", "Erster Satz.", "Zweiter Satz.", "Ende"]
-    assert [segment.text for segment in segments(text, "de") if not segment.is_sentence] == [
+    assert [segment.text for segment in split_sentences(text, "de") if not segment.is_sentence] == [
         "  ", "\n", "\n", "\n", " ", "  ", "\r\n", "\t", "\n",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\n", "12.03.2024", "---", "* * *", "🙂", "1 + 1 = 2"])
-def test_what_has_no_letters_is_not_translated(text: str) -> None:
+def test_text_without_letters_is_not_translated(text: str) -> None:
     assert split(text) == []
 
 
 def test_a_very_long_sentence_is_cut_behind_a_comma() -> None:
     clause = "und dann gingen wir weiter, "
     pieces = split((clause * 60).strip())
-    assert all(len(piece) <= LONGEST for piece in pieces)
+    assert all(len(piece) <= MAX_SENTENCE for piece in pieces)
     assert all(piece.endswith(",") for piece in pieces)
     assert len(pieces) == 3
 
@@ -107,25 +107,25 @@ def test_a_very_long_sentence_without_commas_is_cut_at_a_space() -> None:
 
 
 def test_a_very_long_word_is_cut_anywhere() -> None:
-    assert [len(piece) for piece in split("a" * (2 * LONGEST + 5))] == [LONGEST, LONGEST, 5]
+    assert [len(piece) for piece in split("a" * (2 * MAX_SENTENCE + 5))] == [MAX_SENTENCE, MAX_SENTENCE, 5]
 
 
 @pytest.mark.parametrize("unit", [".", '."', "a. ", "A. ", "a", ". ", "。", '"', " ", "3. "])
 def test_no_text_takes_long(unit: str) -> None:
     begin = time.perf_counter()
-    segments(unit * (100_000 // len(unit)), "de")
+    split_sentences(unit * (100_000 // len(unit)), "de")
     assert time.perf_counter() - begin < 2
 
 
 @given(st.text(alphabet='aB3 .!?,…"„“)\n\r\t。é', max_size=120), st.sampled_from(["de", "en", "zz"]))
 def test_nothing_is_lost_or_changed(text: str, language: str) -> None:
-    found = segments(text, language)
+    found = split_sentences(text, language)
     assert "".join(segment.text for segment in found) == text
     assert all(segment.text.strip() == segment.text for segment in found if segment.is_sentence)
 
 
 @given(st.text(max_size=1_500))
-def test_any_text_at_all_can_be_taken_apart(text: str) -> None:
-    found = segments(text, "de")
+def test_any_text_can_be_split(text: str) -> None:
+    found = split_sentences(text, "de")
     assert "".join(segment.text for segment in found) == text
-    assert all(len(segment.text) <= LONGEST for segment in found if segment.is_sentence)
+    assert all(len(segment.text) <= MAX_SENTENCE for segment in found if segment.is_sentence)

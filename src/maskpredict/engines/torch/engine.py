@@ -74,10 +74,6 @@ class TorchEngine(CausalEngine):
         """As in `Engine`: without gradients."""
         return torch.inference_mode()
 
-    def prepare_thread(self) -> None:
-        """As in `Engine`: the number of OpenMP's threads is a setting of each thread."""
-        torch.set_num_threads(self.threads)
-
     def free_memory(self) -> None:
         """As in `Engine`."""
         torch.cuda.empty_cache()

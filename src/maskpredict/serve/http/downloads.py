@@ -1,4 +1,4 @@
-"""Translated files on their way back: kept for some minutes under names that cannot be guessed."""
+"""Translated files, kept for ten minutes under unguessable names."""
 
 from __future__ import annotations
 
@@ -7,37 +7,40 @@ import secrets
 import time
 from pathlib import Path
 
-from maskpredict.serve.http.errors import RETRY_AFTER, Refusal
+from maskpredict.serve.http.errors import ApiError
 
 KEPT_SECONDS = 600
-MOST_BYTES = 50_000_000
-"""All files that are kept, together."""
+"""Seconds until a file expires."""
+MAX_BYTES = 50_000_000
+"""Total size of all files."""
+RETRY_SECONDS = 60
+"""Seconds after which a client may try again if there is no room for a file."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{43}\.txt")
 
 
-class FileStore:
-    """A folder of texts; several processes may share it."""
+class DownloadStore:
+    """A folder of translated files; several processes may share it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def add(self, text: str) -> str:
-        """Keep a text for a while; the name under which it is found is all that protects it."""
+        """Store a text and return its name; anyone who knows the name can download it."""
         content = text.encode("utf-8")
-        if self._tidy() + len(content) > MOST_BYTES:
-            raise Refusal(503, "The server keeps too many files; try again in some minutes.", RETRY_AFTER)
+        if self._remove_expired() + len(content) > MAX_BYTES:
+            raise ApiError(503, "The server keeps too many files; try again in a few minutes.", RETRY_SECONDS)
         name = f"{secrets.token_urlsafe(32)}.txt"
         (self.folder / name).write_bytes(content)
         return name
 
     def find(self, name: str) -> Path | None:
-        """The file of that name, if it is one of ours and still kept."""
-        self._tidy()
+        """Return the path of a stored file; None if there is none of that name."""
+        self._remove_expired()
         path = self.folder / name
         return path if _NAME.fullmatch(name) and path.is_file() else None
 
-    def _tidy(self) -> int:
-        """Delete what is too old; the bytes that are left."""
+    def _remove_expired(self) -> int:
+        """Delete expired files and return the total size of the others."""
         size = 0
         for path in self.folder.glob("*.txt"):
             try:
@@ -46,6 +49,6 @@ class FileStore:
                     path.unlink()
                 else:
                     size += status.st_size
-            except FileNotFoundError:  # another worker was quicker
+            except FileNotFoundError:  # another worker deleted it
                 continue
         return size

@@ -1,71 +1,83 @@
-"""What a client is told when it does not get what it asked for: a status code and one sentence."""
+"""Error responses: a status code and one sentence, as JSON."""
 
 from __future__ import annotations
 
 import re
 
-from fastapi import Request
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
-INTERNAL = "The server made a mistake; it has been logged."
-RETRY_AFTER = 1
-"""Seconds after which it makes sense to ask again when the queue was full."""
+from maskpredict.errors import UserError
+from maskpredict.serve.queue.errors import ServiceBusy
+
+INTERNAL_ERROR = "Internal error of the server; its log has the details."
+RETRY_SECONDS = 1
+"""Seconds after which a client may try again if the server was busy."""
 _FIELD = re.compile(r"\w+")
-"""A step to what is wrong that a client knows; others name a type."""
+"""Matches the names of fields in a location that pydantic reports; its other parts name types."""
 
 
-class Refusal(Exception):
-    """An answer that is no translation."""
+class ApiError(Exception):
+    """Error response with a status code and a message for the client."""
 
-    def __init__(self, status: int, sentence: str, retry_after: int | None = None) -> None:
-        super().__init__(sentence)
-        self.status, self.sentence, self.retry_after = status, sentence, retry_after
-
-
-def refused(refusal: Refusal) -> JSONResponse:
-    """The refusal as a response."""
-    headers = {} if refusal.retry_after is None else {"Retry-After": str(refusal.retry_after)}
-    return JSONResponse({"error": refusal.sentence}, refusal.status, headers)
+    def __init__(self, status: int, message: str, retry_after: int | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message, self.retry_after = status, message, retry_after
 
 
-async def on_refusal(_: Request, error: Exception) -> JSONResponse:
-    """Handler for `Refusal`."""
-    assert isinstance(error, Refusal)
-    return refused(error)
+def add_exception_handlers(app: FastAPI) -> None:
+    """Make the application answer every expected exception with JSON."""
+    app.add_exception_handler(ApiError, _on_api_error)
+    app.add_exception_handler(ServiceBusy, _on_service_busy)
+    app.add_exception_handler(UserError, _on_user_error)
+    app.add_exception_handler(RequestValidationError, _on_validation_error)
+    app.add_exception_handler(HTTPException, _on_http_exception)
 
 
-async def on_user_error(_: Request, error: Exception) -> JSONResponse:
-    """Handler for `UserError`: what the model could not do with what it was given."""
-    return refused(Refusal(400, str(error)))
+def error_response(error: ApiError) -> JSONResponse:
+    """Return the error as a response."""
+    headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
+    return JSONResponse({"error": error.message}, error.status, headers)
 
 
-async def on_http_error(_: Request, error: Exception) -> JSONResponse:
-    """Handler for what the framework refuses, such as a path that does not exist."""
-    assert isinstance(error, HTTPException)
-    headers = dict(error.headers or {})
-    return JSONResponse({"error": str(error.detail)}, error.status_code, headers)
-
-
-async def on_invalid(_: Request, error: Exception) -> JSONResponse:
-    """Handler for a request that is not of the right form."""
-    assert isinstance(error, RequestValidationError)
-    return refused(invalid(error))
-
-
-def invalid(error: RequestValidationError | ValidationError) -> Refusal:
-    """One sentence on what is wrong; it never repeats what was sent."""
-    # Where a field may be one of several things, there is an error for each: ours, or the deepest, says most.
+def invalid_request(error: RequestValidationError | ValidationError) -> ApiError:
+    """Describe in one sentence why a request is invalid, without repeating its content."""
+    # A field of several possible types has an error for each. Our own error, or the deepest one, says most.
     worst = max(error.errors(), key=lambda one: (one["type"] == "value_error", len(one["loc"])))
     steps = [str(step) for step in worst["loc"] if step not in ("body", "query", "path")]
-    place = ".".join(step for step in steps if _FIELD.fullmatch(step))
+    field = ".".join(step for step in steps if _FIELD.fullmatch(step))
     message = str(worst["msg"]).removeprefix("Value error, ").rstrip(".")
-    if worst["type"] == "missing" and place:
-        return Refusal(400, f"Invalid request: missing {place} parameter")
+    if worst["type"] == "missing" and field:
+        return ApiError(400, f"Invalid request: missing {field} parameter")
     if worst["type"] == "json_invalid":
-        return Refusal(400, "Invalid request: the body is not JSON")
-    if not place:
-        return Refusal(400, "Invalid request: the body is not a JSON object, sent as application/json")
-    return Refusal(400, f"Invalid request: {place}: {message}")
+        return ApiError(400, "Invalid request: the body is not JSON")
+    if not field:
+        return ApiError(400, "Invalid request: the body is not a JSON object, sent as application/json")
+    return ApiError(400, f"Invalid request: {field}: {message}")
+
+
+async def _on_api_error(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, ApiError)
+    return error_response(error)
+
+
+async def _on_service_busy(_: Request, error: Exception) -> JSONResponse:
+    return error_response(ApiError(503, str(error), RETRY_SECONDS))
+
+
+async def _on_user_error(_: Request, error: Exception) -> JSONResponse:
+    return error_response(ApiError(400, str(error)))
+
+
+async def _on_validation_error(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    return error_response(invalid_request(error))
+
+
+async def _on_http_exception(_: Request, error: Exception) -> JSONResponse:
+    """Answer errors of the framework, such as an unknown path."""
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": str(error.detail)}, error.status_code, dict(error.headers or {}))

@@ -1,4 +1,4 @@
-"""What happens to every request around its route, as plain ASGI."""
+"""ASGI middleware for every request: security headers, logging and metrics, size and time limits."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from maskpredict.serve.config import ServiceConfig
-from maskpredict.serve.http.errors import INTERNAL, Refusal, refused
-from maskpredict.serve.logs import log_bug
-from maskpredict.serve.metrics import Metrics
+from maskpredict.serve.http.errors import INTERNAL_ERROR, ApiError, error_response
+from maskpredict.serve.logs import log_unexpected_error
+from maskpredict.serve.metrics import ServiceMetrics
 
-access = logging.getLogger("maskpredict.access")
+access_log = logging.getLogger("maskpredict.access")
 
-GONE = 499
-"""Stands in logs and metrics for a client that did not wait for its answer."""
+CLIENT_CLOSED_REQUEST = 499
+"""Status in logs and metrics if the client closed the connection before the response."""
 _SECURITY_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
@@ -31,13 +31,13 @@ _SECURITY_HEADERS = {
 
 
 class SecurityHeaders:
-    """Tells browsers to load nothing from elsewhere, to guess no types and to show the page in no frame."""
+    """Adds headers that forbid browsers to load from other hosts, to guess content types and to embed the page."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Handle an ASGI connection."""
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -49,67 +49,67 @@ class SecurityHeaders:
         await self.app(scope, receive, with_headers)
 
 
-class Observer:
-    """Counts and logs each request by its route, never by what the client wrote, and answers for bugs."""
+class RequestObserver:
+    """Counts and logs each request by its route, and turns unexpected errors into status 500."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: ServiceMetrics) -> None:
         self.app, self.metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Handle an ASGI connection."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        begin, status = time.perf_counter(), 0
+        start, status = time.perf_counter(), 0
 
-        async def watched(message: Message) -> None:
+        async def send_observed(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
 
         try:
-            await self.app(scope, receive, watched)
+            await self.app(scope, receive, send_observed)
         except Exception as error:
-            log_bug(error)
+            log_unexpected_error(error)
             if not status:
-                await refused(Refusal(500, INTERNAL))(scope, receive, watched)
+                await error_response(ApiError(500, INTERNAL_ERROR))(scope, receive, send_observed)
         finally:
-            seconds = time.perf_counter() - begin
+            seconds = time.perf_counter() - start
             route = getattr(scope.get("route"), "path", "other")
             method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST", "OPTIONS") else "other"
-            self.metrics.request(route, method, status or GONE, seconds)
-            access.info("%s %s %d %.3f s", method, route, status or GONE, seconds)
+            self.metrics.count_request(route, method, status or CLIENT_CLOSED_REQUEST, seconds)
+            access_log.info("%s %s %d %.3f s", method, route, status or CLIENT_CLOSED_REQUEST, seconds)
 
 
-class Intake:
-    """Reads each request whole before its route runs, within limits of size and time, and ends the route when the
-    client goes away."""
+class RequestReader:
+    """Reads the whole request before its route runs, within limits of size and time, and cancels the route if the
+    client disconnects."""
 
     def __init__(self, app: ASGIApp, config: ServiceConfig) -> None:
         self.app, self.seconds = app, config.read_timeout
-        # A character takes up to twelve bytes, as two escapes of JSON or four of a form; the rest is for other fields.
-        self.most = max(12 * config.char_limit, config.file_limit) + 65_536
+        # A character takes up to 12 bytes: two escapes in JSON, or four in a form. 65,536 bytes are for other fields.
+        self.max_bytes = max(12 * config.char_limit, config.file_limit) + 65_536
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Handle an ASGI connection."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         try:
             async with asyncio.timeout(self.seconds):
-                body = await self._body(receive)
+                body = await self._read_body(receive)
         except TimeoutError:
-            body = Refusal(408, f"The request was not complete after {self.seconds:g} seconds.")
-        if isinstance(body, Refusal):
-            response = refused(body)
+            body = ApiError(408, f"The request was not complete after {self.seconds:g} seconds.")
+        if isinstance(body, ApiError):
+            response = error_response(body)
             response.headers["Connection"] = "close"
             await response(scope, receive, send)
         elif body is not None:
             await self._run(scope, body, receive, send)
 
-    async def _body(self, receive: Receive) -> bytes | Refusal | None:
-        """The body, or why it is not taken; None if the client is gone."""
+    async def _read_body(self, receive: Receive) -> bytes | ApiError | None:
+        """Return the body, an error if it is too large, or None if the client has disconnected."""
         body, size, more = bytearray(), 0, True
         while more:
             message = await receive()
@@ -117,33 +117,35 @@ class Intake:
                 return None
             chunk, more = message.get("body", b""), message.get("more_body", False)
             size += len(chunk)
-            # What is too much is read all the same, and dropped: many clients listen only when they have said all.
-            if size <= self.most:
+            # Excess bytes are read and dropped: many clients read a response only after they have sent everything.
+            if size <= self.max_bytes:
                 body += chunk
-        return bytes(body) if size <= self.most else Refusal(413, f"The request is larger than {self.most} bytes.")
+        if size > self.max_bytes:
+            return ApiError(413, f"The request is larger than {self.max_bytes} bytes.")
+        return bytes(body)
 
     async def _run(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         messages = [{"type": "http.request", "body": body, "more_body": False}]
-        gone = asyncio.create_task(_disconnect(receive))
+        disconnected = asyncio.create_task(_wait_for_disconnect(receive))
 
-        async def replayed() -> Message:
-            return messages.pop() if messages else await asyncio.shield(gone)
+        async def receive_again() -> Message:
+            return messages.pop() if messages else await asyncio.shield(disconnected)
 
-        route = asyncio.ensure_future(self.app(scope, replayed, send))
+        route = asyncio.ensure_future(self.app(scope, receive_again, send))
         try:
-            await asyncio.wait((route, gone), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((route, disconnected), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            left = not route.done()
+            is_unfinished = not route.done()
             route.cancel()
-            gone.cancel()
-        if left:
+            disconnected.cancel()
+        if is_unfinished:
             with suppress(asyncio.CancelledError):
                 await route
         else:
             route.result()
 
 
-async def _disconnect(receive: Receive) -> Message:
+async def _wait_for_disconnect(receive: Receive) -> Message:
     while (message := await receive())["type"] != "http.disconnect":
         pass
     return message

@@ -1,4 +1,4 @@
-"""HTTP with little patience: who opens a connection must soon say what it wants."""
+"""HTTP/1.1 with a timeout for the request head."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-_BODY = b'{"error":"The request did not come in time."}'
-_TOO_LATE = (
+_BODY = b'{"error":"The request headers did not arrive in time."}'
+_TIMEOUT_RESPONSE = (
     b"HTTP/1.1 408 Request Timeout\r\nContent-Type: application/json\r\nConnection: close\r\n"
     b"Content-Length: %d\r\n\r\n%s" % (len(_BODY), _BODY)
 )
 
 
-class PunctualProtocol(H11Protocol):
-    """Gives a client `timeout_keep_alive` seconds for the head of a request, however it drips in.
+class HeaderTimeoutProtocol(H11Protocol):
+    """Closes a connection if the head of a request is not complete after `timeout_keep_alive` seconds.
 
-    uvicorn itself waits for ever, so that some thousand sleeping clients would take all file descriptors.
+    uvicorn itself waits without limit, so idle or slow clients could use up all file descriptors.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -25,32 +25,32 @@ class PunctualProtocol(H11Protocol):
         self._head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client has come."""
+        """Start the timer for a new connection."""
         super().connection_made(transport)
-        self._expect_head()
+        self._update_timer()
 
     def data_received(self, data: bytes) -> None:
-        """A client has said something."""
+        """Handle data, and stop the timer if a request head is complete."""
         super().data_received(data)
-        self._expect_head()
+        self._update_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """A client has gone."""
-        self._forget()
+        """Stop the timer of a closed connection."""
+        self._stop_timer()
         super().connection_lost(exc)
 
-    def _expect_head(self) -> None:
+    def _update_timer(self) -> None:
         if self.cycle is not None and not self.cycle.response_complete:
-            self._forget()  # its head is here; from now on others watch
+            self._stop_timer()  # the head is complete; the middleware limits the time for the body
         elif self._head_timer is None:
-            self._head_timer = self.loop.call_later(self.timeout_keep_alive, self._too_late)
+            self._head_timer = self.loop.call_later(self.timeout_keep_alive, self._close_late)
 
-    def _forget(self) -> None:
+    def _stop_timer(self) -> None:
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
 
-    def _too_late(self) -> None:
+    def _close_late(self) -> None:
         if (self.cycle is None or self.cycle.response_complete) and not self.transport.is_closing():
-            self.transport.write(_TOO_LATE)
+            self.transport.write(_TIMEOUT_RESPONSE)
             self.transport.close()

@@ -1,4 +1,4 @@
-"""Translations as the JSON that `schemas` describes."""
+"""Translations as JSON, in the form that `schemas` describes."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from typing import Any
 from maskpredict.decoding.trace import Pass, Trace
 from maskpredict.runtime.translation import Translation
 from maskpredict.serve.queue.texts import TranslatedText
-from maskpredict.serve.text.detection import Detected
+from maskpredict.serve.text.detection import Detection
 
-MOST_CELLS = 100_000
-"""Predicted tokens in all the traces of an answer, some megabytes; sentences beyond that come without."""
+MAX_TRACED_TOKENS = 100_000
+"""Predicted tokens in all traces of a response, some megabytes; further sentences have no trace."""
 
 
-def detected_answer(detected: Detected) -> dict[str, Any]:
-    """A language and how likely it is."""
+def detection_response(detected: Detection) -> dict[str, Any]:
+    """Return a detected language as JSON."""
     return asdict(detected)
 
 
-def translate_answer(
+def translate_response(
     translated: TranslatedText, seconds: float, *, traced: bool, alternatives: int = 0
 ) -> dict[str, Any]:
-    """A translated text, sentence by sentence."""
-    answer: dict[str, Any] = {"translatedText": translated.text}
-    if translated.opened.detected is not None:
-        answer["detectedLanguage"] = detected_answer(translated.opened.detected)
-    answer["sentences"] = _sentences(translated, traced, alternatives)
-    answer["seconds"] = round(seconds, 4)
-    return answer
+    """Return a translated text as JSON, sentence by sentence."""
+    response: dict[str, Any] = {"translatedText": translated.text}
+    if translated.prepared.detected is not None:
+        response["detectedLanguage"] = detection_response(translated.prepared.detected)
+    response["sentences"] = _sentences(translated, traced, alternatives)
+    response["seconds"] = round(seconds, 4)
+    return response
 
 
-def sentence_answer(source: str, translation: Translation, *, traced: bool, alternatives: int = 0) -> dict[str, Any]:
-    """One sentence."""
+def sentence_response(source: str, translation: Translation, *, traced: bool, alternatives: int = 0) -> dict[str, Any]:
+    """Return a translated sentence as JSON."""
     others = {other.text: other.score for other in reversed(translation.hypotheses) if other.text != translation.text}
     ranked = sorted(others.items(), key=lambda other: -other[1])
     return {
@@ -41,23 +41,23 @@ def sentence_answer(source: str, translation: Translation, *, traced: bool, alte
         "text": translation.text,
         "score": translation.score,
         "tokens": translation.tokens,
-        "confidences": [_short(math.exp(value)) for value in translation.log_probs],
+        "confidences": [_rounded(math.exp(value)) for value in translation.log_probs],
         "passes": translation.passes,
         "lengths": list(translation.lengths),
         "alternatives": [{"text": text, "score": score} for text, score in ranked[:alternatives]],
-        "trace": trace_answer(translation.trace) if traced and translation.trace else None,
+        "trace": trace_response(translation.trace) if traced and translation.trace else None,
     }
 
 
-def trace_answer(trace: Trace) -> dict[str, Any]:
-    """Every pass of every candidate."""
+def trace_response(trace: Trace) -> dict[str, Any]:
+    """Return every pass of every length candidate as JSON."""
     return {
         "chosen": trace.chosen,
         "candidates": [
             {
                 "length": candidate.length,
                 "score": candidate.score,
-                "passes": [pass_answer(one) for one in candidate.passes],
+                "passes": [pass_response(one) for one in candidate.passes],
             }
             for candidate in trace.candidates
         ],
@@ -65,26 +65,26 @@ def trace_answer(trace: Trace) -> dict[str, Any]:
 
 
 def _sentences(translated: TranslatedText, traced: bool, alternatives: int) -> list[dict[str, Any]]:
-    answers, cells = [], 0
-    for source, translation in zip(translated.opened.document.sentences, translated.translations, strict=True):
-        cells += _cells(translation.trace)
-        small = cells <= MOST_CELLS
-        answers.append(sentence_answer(source, translation, traced=traced and small, alternatives=alternatives))
-    return answers
+    responses, traced_tokens = [], 0
+    for source, translation in zip(translated.prepared.segmented.sentences, translated.translations, strict=True):
+        traced_tokens += _count_tokens(translation.trace)
+        is_traced = traced and traced_tokens <= MAX_TRACED_TOKENS
+        responses.append(sentence_response(source, translation, traced=is_traced, alternatives=alternatives))
+    return responses
 
 
-def pass_answer(one: Pass) -> dict[str, Any]:
-    """The target after one pass."""
+def pass_response(one: Pass) -> dict[str, Any]:
+    """Return the target after one pass as JSON."""
     return {
         "masked": one.masked,
         "tokens": one.tokens,
-        "probabilities": [_short(value) for value in one.probabilities],
+        "probabilities": [_rounded(value) for value in one.probabilities],
     }
 
 
-def _cells(trace: Trace | None) -> int:
+def _count_tokens(trace: Trace | None) -> int:
     return sum(one.length * len(one.passes) for one in trace.candidates) if trace else 0
 
 
-def _short(probability: float) -> float:
+def _rounded(probability: float) -> float:
     return round(probability, 4)

@@ -1,113 +1,126 @@
-"""The shapes of requests and answers, as clients write them."""
+"""Schemas of requests and responses, for validation and for the OpenAPI description."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from maskpredict.runtime.presets import PRESETS
 
-MOST_ITERATIONS, MOST_CANDIDATES, MOST_ALTERNATIVES = 32, 16, 8
-MOST_PINS, LAST_POSITION = 32, 1_000
-LONGEST_TEMPLATE = 1_000
+MAX_ITERATIONS, MAX_LENGTH_CANDIDATES, MAX_ALTERNATIVES = 32, 16, 8
+MAX_PINS, MAX_POSITION = 32, 1_000
+MAX_TEMPLATE_CHARACTERS = 1_000
 
 
-def _real_text(text: str) -> str:
+def _check_text(text: str) -> str:
     if "\0" in text:
-        raise ValueError("a text cannot hold NUL characters; remove them")
+        raise ValueError("a text cannot contain NUL characters; remove them")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("a text cannot hold half characters, lone surrogates; remove them") from None
+        raise ValueError("a text cannot contain half characters (lone surrogates); remove them") from None
     return text
 
 
-Text = Annotated[str, AfterValidator(_real_text)]
+Text = Annotated[str, AfterValidator(_check_text)]
 LANGUAGE_MARK = "x-language"
-"""Stands in a field's schema until a server that knows its languages puts their codes there."""
-Code = Annotated[str, Field(description="Code of a language.", json_schema_extra={LANGUAGE_MARK: "code"})]
+"""Key in the schema of a field, which a server replaces by the codes of its languages."""
+Code = Annotated[str, Field(description="Language code.", json_schema_extra={LANGUAGE_MARK: "code"})]
 SourceCode = Annotated[
-    str, Field(description="Code of a language, or auto.", json_schema_extra={LANGUAGE_MARK: "code or auto"})
+    str, Field(description="Language code, or auto for detection.", json_schema_extra={LANGUAGE_MARK: "code or auto"})
 ]
-ApiKey = Annotated[str, Field(description="Where the server asks for one; Authorization: Bearer does as well.")]
-Iterations = Annotated[int, Field(ge=1, le=MOST_ITERATIONS)] | Literal["N"] | None
-LengthCandidates = Annotated[int, Field(ge=1, le=MOST_CANDIDATES)] | None
+ApiKey = Annotated[
+    str, Field(description="Needed if the server requires a key; the header Authorization: Bearer works too.")
+]
+Iterations = Annotated[int, Field(ge=1, le=MAX_ITERATIONS)] | Literal["N"] | None
+LengthCandidates = Annotated[int, Field(ge=1, le=MAX_LENGTH_CANDIDATES)] | None
 Speed = Literal[*PRESETS] | None  # type: ignore[valid-type]
+
+_STRICT = ConfigDict(strict=True)
+"""For JSON bodies: a string or a boolean is not an integer. Forms and queries are text, which has to be converted."""
 
 
 class TranslateRequest(BaseModel):
-    """As LibreTranslate takes it."""
+    """Texts to translate, as in LibreTranslate's API."""
 
-    q: Annotated[Text | list[Text], Field(description="A text, or several.")]
+    q: Annotated[Text | list[Text], Field(description="A text or a list of texts.")]
     source: SourceCode
     target: Code
     format: Literal["text", "html"] = "text"
-    alternatives: Annotated[int, Field(ge=0, le=MOST_ALTERNATIVES, description="Other translations to add.")] = 0
+    alternatives: Annotated[
+        int, Field(ge=0, le=MAX_ALTERNATIVES, description="Number of alternative translations.")
+    ] = 0
     api_key: ApiKey = ""
 
 
 class DetectRequest(BaseModel):
-    """As LibreTranslate takes it."""
+    """A text in an unknown language, as in LibreTranslate's API."""
 
     q: Text
     api_key: ApiKey = ""
 
 
-class Pin(BaseModel):
-    """A phrase that the translation must have."""
+class PinnedPhrase(BaseModel):
+    """A phrase that the translation must contain."""
 
+    model_config = _STRICT
     phrase: Annotated[Text, Field(min_length=1)]
     position: Annotated[
-        int | None, Field(ge=0, le=LAST_POSITION, description="Of its first subword; null lets the model choose.")
+        int | None,
+        Field(ge=0, le=MAX_POSITION, description="Of its first subword; by default the model chooses."),
     ] = None
 
 
 class DecodingRequest(BaseModel):
-    """How to decode; what is left out is as the model folder says."""
+    """Decoding settings; the defaults are those of the model folder."""
 
     iterations: Annotated[Iterations, Field(description="Decoder passes; N for one per target subword.")] = None
-    speed: Annotated[Speed, Field(description="A preset; what is named besides goes before it.")] = None
+    speed: Annotated[Speed, Field(description="A preset; iterations and length_candidates override it.")] = None
     trace: Annotated[bool, Field(description="Whether to return every pass.")] = False
     api_key: ApiKey = ""
 
 
 class StreamRequest(DecodingRequest):
-    """A text to watch."""
+    """A text to translate pass by pass."""
 
     q: Text
     source: SourceCode
     target: Code
-    length_candidates: Annotated[LengthCandidates, Field(description="Target lengths tried side by side.")] = None
+    length_candidates: Annotated[LengthCandidates, Field(description="Number of target lengths to try.")] = None
 
 
 class V1TranslateRequest(StreamRequest):
-    """A text, and everything this program can do with it."""
+    """A text to translate, with all options of this server."""
 
+    model_config = _STRICT
     pins: Annotated[
-        list[Pin], Field(max_length=MOST_PINS, description="With pins, the text is translated as one sentence.")
+        list[PinnedPhrase], Field(max_length=MAX_PINS, description="With pins, the text is translated as one sentence.")
     ] = []
-    alternatives: Annotated[int, Field(ge=0, le=MOST_ALTERNATIVES, description="Of each sentence.")] = 0
+    alternatives: Annotated[
+        int, Field(ge=0, le=MAX_ALTERNATIVES, description="Number of alternative translations of each sentence.")
+    ] = 0
 
 
-class Template(BaseModel):
+class TargetTemplate(BaseModel):
     """A target with gaps, as text or as tokens."""
 
+    model_config = _STRICT
     text: Annotated[
         Text | None,
-        Field(max_length=LONGEST_TEMPLATE, description="With ___ for a gap, ___{2} for one of two subwords."),
+        Field(max_length=MAX_TEMPLATE_CHARACTERS, description="Write ___ for a gap, ___{2} for a gap of two subwords."),
     ] = None
     tokens: Annotated[
         list[Text | None] | None,
         Field(
             min_length=2,
-            max_length=LAST_POSITION,
-            description="A subword for every position, the end mark included; null where one is to be predicted.",
+            max_length=MAX_POSITION,
+            description="A subword for every position, including the end mark; null for positions to predict.",
         ),
     ] = None
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> Template:
+    def _check_one_given(self) -> TargetTemplate:
         if (self.text is None) == (self.tokens is None):
             raise ValueError("give either text or tokens")
         return self
@@ -116,14 +129,15 @@ class Template(BaseModel):
 class FillRequest(DecodingRequest):
     """A source and a target with gaps."""
 
+    model_config = _STRICT
     source_text: Text
     source: Code
     target: Code
-    template: Template
+    template: TargetTemplate
 
 
-class ErrorAnswer(BaseModel):
-    """What went wrong, in one sentence."""
+class ErrorResponse(BaseModel):
+    """Error message in one sentence."""
 
     error: str
 
@@ -135,32 +149,32 @@ class DetectedLanguage(BaseModel):
     language: str
 
 
-class TranslateAnswer(BaseModel):
-    """As LibreTranslate gives it; lists for a list of texts."""
+class TranslateResponse(BaseModel):
+    """Translations, as in LibreTranslate's API; lists if the request had a list of texts."""
 
     translatedText: str | list[str]
     detectedLanguage: Annotated[
-        DetectedLanguage | list[DetectedLanguage] | None, Field(description="Only for source auto.")
+        DetectedLanguage | list[DetectedLanguage] | None, Field(description="Only if source was auto.")
     ] = None
-    alternatives: Annotated[list[str] | list[list[str]] | None, Field(description="Only when asked for.")] = None
+    alternatives: Annotated[list[str] | list[list[str]] | None, Field(description="Only if requested.")] = None
 
 
-class LanguageAnswer(BaseModel):
-    """A language and those it can be translated into."""
+class LanguageResponse(BaseModel):
+    """A language and the languages it can be translated into."""
 
     code: str
     name: str
     targets: list[str]
 
 
-class TranslateFileAnswer(BaseModel):
-    """Where the translation can be fetched for some minutes."""
+class TranslateFileResponse(BaseModel):
+    """Address of the translated file, valid for ten minutes."""
 
     translatedFileUrl: str
 
 
-class StatusAnswer(BaseModel):
-    """How the server is."""
+class StatusResponse(BaseModel):
+    """Status of the server."""
 
     status: str
 
@@ -173,14 +187,14 @@ class LanguageChoice(BaseModel):
 
 
 class LanguagePair(BaseModel):
-    """The languages a page begins with."""
+    """Default languages of a page."""
 
     source: LanguageChoice
     target: LanguageChoice
 
 
-class SettingsAnswer(BaseModel):
-    """What a page must know of the server, as LibreTranslate says it, and the names of our presets."""
+class SettingsResponse(BaseModel):
+    """Settings for a page, as in LibreTranslate's API, and the names of the presets."""
 
     apiKeys: bool
     charLimit: int
@@ -193,54 +207,54 @@ class SettingsAnswer(BaseModel):
     speeds: list[str]
 
 
-class PassAnswer(BaseModel):
+class PassResponse(BaseModel):
     """The target after one pass."""
 
-    masked: Annotated[list[bool], Field(description="What the pass predicted anew.")]
+    masked: Annotated[list[bool], Field(description="True at the positions that the pass predicted.")]
     tokens: list[str]
     probabilities: list[float]
 
 
-class CandidateAnswer(BaseModel):
-    """One length candidate from first pass to last."""
+class CandidateResponse(BaseModel):
+    """All passes of one length candidate."""
 
     length: int
     score: float
-    passes: list[PassAnswer]
+    passes: list[PassResponse]
 
 
-class TraceAnswer(BaseModel):
+class TraceResponse(BaseModel):
     """Every pass of every length candidate."""
 
     chosen: int
-    candidates: list[CandidateAnswer]
+    candidates: list[CandidateResponse]
 
 
-class AlternativeAnswer(BaseModel):
+class AlternativeResponse(BaseModel):
     """Another translation of a sentence."""
 
     text: str
     score: float
 
 
-class SentenceAnswer(BaseModel):
+class SentenceResponse(BaseModel):
     """A sentence and its translation."""
 
     source: str
     text: str
     score: Annotated[float, Field(description="Mean log-probability; higher is better.")]
-    tokens: Annotated[list[str], Field(description="Every target position as a subword, the end mark included.")]
+    tokens: Annotated[list[str], Field(description="Target subwords, including the end mark.")]
     confidences: Annotated[list[float], Field(description="Probability of each token.")]
     passes: int
-    lengths: Annotated[list[int], Field(description="Target lengths that were tried, likeliest first.")]
-    alternatives: list[AlternativeAnswer]
-    trace: TraceAnswer | None
+    lengths: Annotated[list[int], Field(description="Target lengths that were tried, the likeliest first.")]
+    alternatives: list[AlternativeResponse]
+    trace: TraceResponse | None
 
 
-class V1TranslateAnswer(BaseModel):
+class V1TranslateResponse(BaseModel):
     """A translated text, sentence by sentence."""
 
     translatedText: str
-    detectedLanguage: Annotated[DetectedLanguage | None, Field(description="Only for source auto.")] = None
-    sentences: list[SentenceAnswer]
+    detectedLanguage: Annotated[DetectedLanguage | None, Field(description="Only if source was auto.")] = None
+    sentences: list[SentenceResponse]
     seconds: float

@@ -1,15 +1,16 @@
-"""Languages by their codes: which are served, what they are called, and which model goes from one to another."""
+"""The served languages, and the model for each direction."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from maskpredict.serve.http.errors import Refusal
+from maskpredict.errors import UserError
 from maskpredict.serve.queue.models import ServedModel
-from maskpredict.serve.text.detection import Detected, Detector
+from maskpredict.serve.text.detection import Detection, LanguageDetector
 
 AUTO = "auto"
+"""Source language of a request that asks for detection."""
 _NAMES = {
     "ar": "Arabic",
     "cs": "Czech",
@@ -37,7 +38,7 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Language:
-    """A language that some model reads or writes."""
+    """A language that a model translates from or into."""
 
     code: str
     targets: tuple[str, ...]
@@ -45,38 +46,46 @@ class Language:
 
     @property
     def name(self) -> str:
-        """In English; the code, where no name is known."""
+        """English name, or the code if the name is not known."""
         return _NAMES.get(self.code, self.code)
 
 
-class Languages:
-    """What the loaded models make possible."""
+class ServedLanguages:
+    """The languages and directions of the loaded models."""
 
     def __init__(self, models: Sequence[ServedModel]) -> None:
         self._models = {(model.source, model.target): model for model in models}
         sources = dict.fromkeys(model.source for model in models)
         codes = dict.fromkeys([*sources, *(model.target for model in models)])
         self.all = [Language(code, tuple(t for s, t in self._models if s == code)) for code in codes]
-        self._detector = Detector(models, list(codes))
+        tokenizers = {
+            **{model.target: model.translator.tokenizers.target for model in models},
+            **{model.source: model.translator.tokenizers.source for model in models},
+        }
+        self._detector = LanguageDetector(list(codes), tokenizers)
 
     def model(self, source: str, target: str) -> ServedModel | None:
-        """The model for this direction; none is needed from a language to itself."""
-        codes = {language.code for language in self.all}
-        for code in (source, target):
-            if code not in codes:
-                raise Refusal(400, f"{shown(code)} is not supported; the languages are {', '.join(sorted(codes))}.")
+        """Return the model for a direction; None if source and target are the same language."""
+        self.check(source)
+        self.check(target)
         if source == target:
             return None
         if (source, target) not in self._models:
             pairs = ", ".join(f"{s} to {t}" for s, t in self._models)
-            raise Refusal(400, f"{target} is not available as a target language from {source}; there is {pairs}.")
+            raise UserError(f"{target} is not available as a target language from {source}; there is {pairs}.")
         return self._models[source, target]
 
-    def detect(self, text: str) -> list[Detected]:
-        """How likely the text is in each of the languages, the likeliest first."""
+    def check(self, code: str) -> None:
+        """Raise a `UserError` if no model translates from or into the language."""
+        codes = sorted(language.code for language in self.all)
+        if code not in codes:
+            raise UserError(f"{_printable(code)} is not supported; the languages are {', '.join(codes)}.")
+
+    def detect(self, text: str) -> list[Detection]:
+        """Return all languages with how likely the text is in each, the likeliest first."""
         return self._detector.detect(text)
 
 
-def shown(code: str) -> str:
-    """A language code as a client sent it, made short and harmless."""
+def _printable(code: str) -> str:
+    """Shorten and escape a language code that a client sent."""
     return ascii(code[:16])[1:-1]

@@ -1,14 +1,15 @@
-"""The models that are served: which they are, what they are called, and what they can be asked for."""
+"""Chooses, names and loads the models to serve."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from maskpredict.engines import default_threads
+from maskpredict.engines import MAX_THREADS
 from maskpredict.errors import UserError
 from maskpredict.model.folder import CONFIG_FILE, ModelFolder, is_model_folder
 from maskpredict.model.padding import padded_width
@@ -28,40 +29,40 @@ class ServedModel:
 
     @property
     def source(self) -> str:
-        """Code of the language it reads."""
+        """Code of the source language."""
         return self.translator.languages.source
 
     @property
     def target(self) -> str:
-        """Code of the language it writes."""
+        """Code of the target language."""
         return self.translator.languages.target
 
-    def settings(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Those of the settings that this kind of model has: an autoregressive one knows nothing of passes."""
+    def settings(self, requested: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings that this system has: an autoregressive model ignores the number of passes."""
         known = {field.name for field in fields(self.translator.decoder.settings_type)}
-        chosen = {name: value for name, value in asked.items() if name in known}
+        chosen = {name: value for name, value in requested.items() if name in known}
         defaults = resolve_settings(self.translator.system, self.translator.generation, {})
         for name in known & {"length_candidates", "beam_size"}:
             chosen.setdefault(name, getattr(defaults, name))
             if "num_hypotheses" in chosen:
-                # Alternatives need as many candidates or beams; of those, all are asked for, since some say the same.
+                # N alternatives need N candidates or beams. All of them are requested, since some have the same text.
                 chosen["num_hypotheses"] = chosen[name] = max(chosen[name], chosen["num_hypotheses"])
                 chosen.pop("prune_candidates", None)
         return chosen
 
     def tokens(self, text: str) -> int:
-        """Subwords of a source text."""
+        """Return the number of subwords of a source text."""
         return len(self.translator.tokenizers.source.encode(clean(text)))
 
     def width(self, tokens: int) -> int:
-        """Padded width of a source with so many subwords: sentences of one width are computed together."""
+        """Return the padded width of a source with that many subwords."""
         longest = min(tokens, self.translator.max_input_length) + 1  # the end mark
         return padded_width(longest, slot=self.translator.decoder.reserves_slot)
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A model folder that is to be served."""
+class ModelChoice:
+    """A model folder to serve."""
 
     name: str
     folder: Path
@@ -69,14 +70,14 @@ class Choice:
     direction: tuple[str, str]
 
 
-def choose_models(config: ServiceConfig) -> list[Choice]:
-    """What the config names, one model for each direction; nothing is loaded yet."""
+def choose_models(config: ServiceConfig) -> list[ModelChoice]:
+    """Return the models that the config names, one for each direction, without loading them."""
     named = [text.rpartition("=") for text in config.models]
-    found = [_look(name, path) for name, _, path in named] or _shipped()
+    choices = [_describe(name, path) for name, _, path in named] or _shipped_choices()
     for name in config.load_only:
-        if name not in (choice.name for choice in found):
-            raise UserError(f"there is no model {name}; there is {', '.join(choice.name for choice in found)}.")
-    chosen = [choice for choice in found if not config.load_only or choice.name in config.load_only]
+        if name not in (choice.name for choice in choices):
+            raise UserError(f"there is no model {name}; there is {', '.join(choice.name for choice in choices)}.")
+    chosen = [choice for choice in choices if not config.load_only or choice.name in config.load_only]
     for attribute in ("name", "direction"):
         values = [getattr(choice, attribute) for choice in chosen]
         if len(set(values)) < len(values):
@@ -85,32 +86,40 @@ def choose_models(config: ServiceConfig) -> list[Choice]:
 
 
 def load_models(config: ServiceConfig) -> list[ServedModel]:
-    """Load what the config names."""
+    """Load the models that the config names."""
     options: dict[str, Any] = {
         "device": config.device,
         "compute_type": config.compute_type,
-        "intra_threads": config.threads or max(1, default_threads() // config.workers),
+        "intra_threads": threads_per_worker(config),
     }
     return [ServedModel(choice.name, Translator(choice.folder, **options)) for choice in choose_models(config)]
 
 
-def _shipped() -> list[Choice]:
-    found = [_look("", name) for name in shipped_models()]
-    # Of several models for the same languages, the one to begin with is named after them.
-    shipped = [choice for choice in found if choice.folder.name == "-".join(choice.direction)]
+def threads_per_worker(config: ServiceConfig) -> int | None:
+    """Return the CPU threads of a worker; None leaves the choice to the Translator."""
+    if config.threads is not None or config.workers == 1:
+        return config.threads
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(MAX_THREADS, cores // config.workers))
+
+
+def _shipped_choices() -> list[ModelChoice]:
+    choices = [_describe("", name) for name in shipped_models()]
+    # Of several models for the same languages, the default one is named after them.
+    shipped = [choice for choice in choices if choice.folder.name == "-".join(choice.direction)]
     if not shipped:
         raise UserError("no model comes with this version; name one, as in --model runs/mine.")
     return shipped
 
 
-def _look(name: str, model: str) -> Choice:
-    """What a folder says of itself, without its weights."""
+def _describe(name: str, model: str) -> ModelChoice:
+    """Read the description of a model folder, but not its weights."""
     folder = find_model(model)
     if not is_model_folder(folder):
-        ModelFolder.read(folder)  # says what is wrong with it
+        ModelFolder.read(folder)  # raises the error that says what is wrong
     try:
         description = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
         direction = description["languages"]["source"], description["languages"]["target"]
-        return Choice(name or "-".join(direction), folder, description["system"], direction)
+        return ModelChoice(name or "-".join(direction), folder, description["system"], direction)
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{folder / CONFIG_FILE} is damaged; copy the model folder again.") from error

@@ -1,4 +1,4 @@
-"""From a client's texts to translated texts: find the language, take apart, translate, put together."""
+"""Translates whole texts: detects the language, splits into sentences, translates them and joins the translations."""
 
 from __future__ import annotations
 
@@ -12,62 +12,65 @@ from maskpredict.runtime.translation import Translation
 from maskpredict.serve.queue.languages import AUTO
 from maskpredict.serve.queue.models import ServedModel
 from maskpredict.serve.queue.service import TranslationService
-from maskpredict.serve.text.detection import Detected
-from maskpredict.serve.text.segmented_text import Document
-from maskpredict.serve.text.sentences import Segment
+from maskpredict.serve.text.detection import Detection
+from maskpredict.serve.text.segmented_text import SegmentedText
+
+Segmenter = Callable[[str, str], SegmentedText]
+"""Splits a text in a language, given by its code."""
 
 
 @dataclass(frozen=True)
-class OpenedText:
+class PreparedText:
     """A text that is ready to be translated."""
 
-    document: Document
+    segmented: SegmentedText
     model: ServedModel | None
-    """None for a text that is in the target language already; its document has no sentences."""
-    detected: Detected | None
-    """What was found, if the client left the language open."""
+    """None for a text that is already in the target language; it has no sentences to translate."""
+    detected: Detection | None
+    """The detected language, if the client asked for detection."""
 
     @property
-    def work(self) -> list[tuple[ServedModel, Line]]:
-        """Its sentences, for the service."""
+    def lines(self) -> list[tuple[ServedModel, Line]]:
+        """Its sentences, each with the model that translates it."""
         if self.model is None:
             return []
-        return [(self.model, Line(sentence)) for sentence in self.document.sentences]
+        return [(self.model, Line(sentence)) for sentence in self.segmented.sentences]
 
 
 @dataclass(frozen=True)
 class TranslatedText:
-    """A text and its translation."""
+    """A text and the translations of its sentences."""
 
-    opened: OpenedText
+    prepared: PreparedText
     translations: list[Translation]
-    """Of its sentences."""
 
     @property
     def text(self) -> str:
-        """The whole translation."""
-        return self.opened.document.filled([translation.text for translation in self.translations])
+        """Translation of the whole text."""
+        return self.prepared.segmented.replace_sentences([translation.text for translation in self.translations])
 
-    def alternatives(self, most: int) -> list[str]:
-        """Other translations of the whole, each different from all before it."""
-        found = dict.fromkeys([self.text])
+    def alternatives(self, limit: int) -> list[str]:
+        """Return up to `limit` other translations of the whole text, all of them different."""
+        texts = dict.fromkeys([self.text])
         for rank in range(1, 1 + max((len(one.hypotheses) for one in self.translations), default=0)):
-            texts = [one.hypotheses[rank].text if rank < len(one.hypotheses) else one.text for one in self.translations]
-            found[self.opened.document.filled(texts)] = None
-        return list(islice(found, 1, 1 + most))
+            sentences = [
+                one.hypotheses[rank].text if rank < len(one.hypotheses) else one.text for one in self.translations
+            ]
+            texts[self.prepared.segmented.replace_sentences(sentences)] = None
+        return list(islice(texts, 1, 1 + limit))
 
 
-def open_text(
-    service: TranslationService, text: str, source: str, target: str, of: Callable[[str, str], Document]
-) -> OpenedText:
-    """Find the language and the model for a text, and take it apart as `of` does."""
+def prepare_text(
+    service: TranslationService, text: str, source: str, target: str, segmenter: Segmenter
+) -> PreparedText:
+    """Choose the model for a text, after detecting its language if `source` is auto, and split it."""
     detected = None
     if source == AUTO:
-        detected = service.languages.detect(" ".join(of(text, AUTO).sentences))[0]
+        detected = service.languages.detect(" ".join(segmenter(text, AUTO).sentences))[0]
         source = detected.language
     model = service.languages.model(source, target)
-    document = Document((Segment(text, False),)) if model is None else of(text, source)
-    return OpenedText(document, model, detected)
+    segmented = SegmentedText.untranslated(text) if model is None else segmenter(text, source)
+    return PreparedText(segmented, model, detected)
 
 
 async def translate_texts(
@@ -76,10 +79,14 @@ async def translate_texts(
     source: str,
     target: str,
     settings: Mapping[str, Any],
-    of: Callable[[str, str], Document] = Document.of_text,
-    patience: float = 1.0,
+    segmenter: Segmenter = SegmentedText.from_text,
+    timeout_factor: float = 1.0,
 ) -> list[TranslatedText]:
     """Translate the texts of one request together."""
-    opened = [open_text(service, text, source, target, of) for text in texts]
-    translations = iter(await service.translate([line for one in opened for line in one.work], settings, patience))
-    return [TranslatedText(one, list(islice(translations, len(one.work)))) for one in opened]
+    if source != AUTO:
+        service.languages.check(source)
+    service.languages.check(target)  # even if there is no text
+    prepared = [prepare_text(service, text, source, target, segmenter) for text in texts]
+    lines = [line for one in prepared for line in one.lines]
+    translations = iter(await service.translate(lines, settings, timeout_factor))
+    return [TranslatedText(one, list(islice(translations, len(one.lines)))) for one in prepared]

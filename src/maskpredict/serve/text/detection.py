@@ -1,9 +1,8 @@
-"""Which of the served languages a text is in: a small guess, made of common words and triples of letters.
+"""A small language detector for the served languages, based on common words and letter trigrams.
 
-German and English are told apart by profiles that come from the word lists below; one word is often enough. When a
-language is served that has no list here, the vocabularies of the models must do: a text is cut into fewer, longer
-subwords by the tokenizer of its own language. Where both languages share one vocabulary that says nothing, and all are
-equally likely.
+German and English have profiles made from lists of common words; one word is often enough to tell them apart. If
+another language is served too, the detector compares the models' tokenizers instead: the tokenizer of the right
+language cuts a text into fewer, longer subwords. If the languages share one vocabulary, all of them are equally likely.
 """
 
 from __future__ import annotations
@@ -11,97 +10,41 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from maskpredict.serve.queue.models import ServedModel
+from maskpredict.serve.text.common_words import COMMON_WORDS
 from maskpredict.tokenizer import Tokenizer
 
-WORDS = {
-    "de": """
-    aber alle allem allen aller alles als also alt am an andere anderen auch auf aus außer bald bei beim bekommen
-    besser bin bis bist bitte bleiben böse brauchen brauchst da dabei dafür damit danach danke dann daran darauf
-    darf das dass davon dazu dein deine deinem deinen dem den denn der deren des deshalb dich die dies diese diesem
-    diesen dieser dieses dir doch dort drei drüben du durch dürfen eben ein eine einem einen einer eines einfach
-    einmal er erst es essen etwas euch euer fahren falsch fast finden frage frau freund früh für fünf ganz geben
-    gegen gehe gehen gehst geht gemacht genau genug gern gestern gesund gewesen gibt ging glauben gleich groß große
-    großen gut guten gutes habe haben hallo hat hatte hätte haus heißt helfen herr heute hier hinter hoch hund
-    hören ich ihm ihn ihnen ihr ihre ihrem ihren ihrer im immer in ins ist ja jahr jahre jede jeden jeder jemand
-    jetzt junge kann kannst katze kaufen kein keine keinen kind kinder klein kleine kommen kommt könnte können kurz
-    lang lange lassen laufen leben lesen leute lieber liegt links machen macht mädchen man manche mann mehr mein
-    meine meinem meinen mensch menschen mich mir mit mittag mochte möchte mögen montag morgen muss musst müssen
-    mutter nach nächste nacht name natürlich neben nehmen nein nicht nichts nie niemand noch nun nur ob oben oder
-    oft ohne regen regnet rechts recht sache sagen sagt schlafen schlecht schnell schon schön schreiben schule
-    schwarz sehen sehr sein seine seinem seinen seiner seit selbst sich sicher sie sieht sind sitzen so soll sollte
-    sondern sonne spät sprechen stadt stehen stimmt straße stunde suchen tag tage teuer tun tür über uhr um und uns
-    unser unsere unten unter vater vergessen verstehen viel viele vielleicht vier vom von vor wahr wann war waren
-    warten warum was wasser weg wegen weil weiß weit welche welt wenig wenn wer werde werden wetter wichtig wie
-    wieder will willst wir wird wirklich wo woche wochen wohl wohnen wollen wollte worden wort wurde wurden würde
-    zeit zimmer zu zum zur zurück zusammen zwei zwischen ähnlich öffnen arbeiten bahnhof bedeutung entscheidung
-    erklärung fahrrad fenster flughafen freundlich geschäft geschichte gesellschaft gesundheit hoffnung krankheit
-    lehrer meinung möglich möglichkeit nachbar regierung schließen schlüssel schwester sprache tätigkeit verkaufen
-    verschieden versuchen wahrscheinlich wirtschaft wissenschaft wohnung zeitung übung
-    """,
-    "en": """
-    a about above across after again against ago all almost alone along already also although always am among an
-    and another answer any anyone anything are around as ask asked at away back bad be beautiful because been
-    before began behind being believe best better between big book both boy bring brought but buy by call called
-    came can cannot change children city close cold come coming could country day days did different do does doing
-    don't done door down during each early easy eat either else end enough even evening ever every everyone
-    everything eyes face far father feel few find first five food for found four friend friends from gave get girl
-    give go goes going gone good got great green had half hand happy hard has have having he head hear heard help
-    her here herself high him himself his hold home hour house how however hundred i if important in inside into is
-    it its itself just keep kind know known large last late later least leave left less let letter life light like
-    little live long look looked looking made make man many may maybe me mean men might mind minute mine money
-    month more morning most mother much must my myself name near need never new next nice night no nobody not
-    nothing now number of off often old on once one only open or other our out over own part people perhaps place
-    play please point put question quickly quite rain read ready really right room run said same saw say school see
-    seen sell send set several shall she should show side since sit sky small so some someone something soon speak
-    stand start still stop street such sun sure table take talk tell than thank that the their them themselves then
-    there these they thing things think this those though thought three through time to today together told
-    tomorrow too took tree true try turn two under understand until up upon us use very voice wait walk want wants
-    was watch water way we week weather well went were what when where whether which while white who whole why will
-    wish with within without woman word words work world would write year years yes yesterday yet you young your
-    yours actually bicycle breakfast building business certainly decision development education environment
-    following government happiness interesting kitchen knowledge language meeting movement neighbour opinion
-    possible quality reading science sentence society station sudden teacher thousand through tradition umbrella
-    usually window writing
-    """,
-}
-"""Common words of the languages that are told apart by them, by code."""
-
-MOST_CHARACTERS = 2_000
-"""More of a text is not looked at."""
+MAX_CHARACTERS = 2_000
+"""The detector reads only this many characters of a text."""
 _WORD_BONUS = 1.5
-_FOREIGN = math.log(1 / 2_500)
-"""Log-probability of a triple of letters in a language that is not served."""
+"""Added to the log-likelihood of a word that is in the list."""
+_OTHER_LANGUAGE = math.log(1 / 2_500)
+"""Log-probability of a trigram in a language that is not served."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 
 
 @dataclass(frozen=True)
-class Detected:
-    """A language that a text may be in."""
+class Detection:
+    """A language, and how likely a text is in it."""
 
     language: str
     confidence: int
     """From 0 to 100."""
 
 
-class Detector:
-    """Guesses among the languages of some models."""
+class LanguageDetector:
+    """Ranks the served languages by how likely a text is in each."""
 
-    def __init__(self, models: Sequence[ServedModel], codes: Sequence[str]) -> None:
-        self._codes = codes
-        self._profiles = {code: Profile(WORDS[code].split()) for code in codes if code in WORDS}
-        self._tokenizers: dict[str, Tokenizer] = {}
-        for model in models:
-            self._tokenizers[model.target] = model.translator.tokenizers.target
-        for model in models:
-            self._tokenizers[model.source] = model.translator.tokenizers.source
+    def __init__(self, codes: Sequence[str], tokenizers: Mapping[str, Tokenizer]) -> None:
+        """`tokenizers` are by language code; they are used unless every language has a word list."""
+        self._codes, self._tokenizers = codes, tokenizers
+        self._profiles = {code: LanguageProfile(COMMON_WORDS[code].split()) for code in codes if code in COMMON_WORDS}
 
-    def detect(self, text: str) -> list[Detected]:
-        """All languages with their confidences, the likeliest first; 0 for each if there is nothing to go by."""
-        words = [word.lower().replace("’", "'") for word in _WORD.findall(text[:MOST_CHARACTERS])]
+    def detect(self, text: str) -> list[Detection]:
+        """Return all languages with their confidences, the likeliest first; all are 0 for a text without words."""
+        words = [word.lower().replace("’", "'") for word in _WORD.findall(text[:MAX_CHARACTERS])]
         if not words:
             shares = dict.fromkeys(self._codes, 0.0)
         elif len(self._profiles) == len(self._codes):
@@ -109,13 +52,13 @@ class Detector:
         else:
             shares = self._by_vocabulary(" ".join(words))
         ordered = sorted(self._codes, key=lambda code: -shares[code])
-        return [Detected(code, round(100 * shares[code])) for code in ordered]
+        return [Detection(code, round(100 * shares[code])) for code in ordered]
 
     def _by_profile(self, words: Sequence[str]) -> dict[str, float]:
         scores = {code: profile.score(words) for code, profile in self._profiles.items()}
-        foreign = sum(_FOREIGN * len(_triples(word)) for word in words) / 3
-        top = max(*scores.values(), foreign)
-        total = math.exp(foreign - top) + sum(math.exp(score - top) for score in scores.values())
+        other = sum(_OTHER_LANGUAGE * len(_trigrams(word)) for word in words) / 3
+        top = max(*scores.values(), other)
+        total = math.exp(other - top) + sum(math.exp(score - top) for score in scores.values())
         return {code: math.exp(score - top) / total for code, score in scores.items()}
 
     def _by_vocabulary(self, text: str) -> dict[str, float]:
@@ -124,24 +67,24 @@ class Detector:
         return {code: weight / sum(weights.values()) for code, weight in weights.items()}
 
 
-class Profile:
-    """What words of a language look like."""
+class LanguageProfile:
+    """Common words and letter trigrams of a language."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self._words = frozenset(words)
-        self._triples = Counter(triple for word in sorted(self._words) for triple in _triples(word))
-        self._total = self._triples.total()
+        self._trigrams = Counter(trigram for word in sorted(self._words) for trigram in _trigrams(word))
+        self._total = self._trigrams.total()
 
     def score(self, words: Sequence[str]) -> float:
-        """Log-likelihood of the words, roughly; triples overlap, so each counts a third."""
+        """Approximate the log-likelihood of the words; trigrams overlap, so each counts a third."""
         return sum(self._score(word) for word in words)
 
     def _score(self, word: str) -> float:
-        size = self._total + 0.5 * len(self._triples)
-        by_letters = sum(math.log((self._triples[triple] + 0.1) / size) for triple in _triples(word)) / 3
+        size = self._total + 0.5 * len(self._trigrams)
+        by_letters = sum(math.log((self._trigrams[trigram] + 0.1) / size) for trigram in _trigrams(word)) / 3
         return by_letters + (_WORD_BONUS if word in self._words else 0.0)
 
 
-def _triples(word: str) -> list[str]:
+def _trigrams(word: str) -> list[str]:
     padded = f" {word} "
     return [padded[start : start + 3] for start in range(len(padded) - 2)]

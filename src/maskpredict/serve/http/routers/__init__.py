@@ -1,1 +1,1 @@
-"""The routes, a few to a file; they translate between HTTP and the `TranslationService`."""
+"""The routes, grouped by topic."""

@@ -1,4 +1,4 @@
-"""What routes find on the application: the service, the gate, the store of files."""
+"""Dependencies of routes: the service, access control and the store of downloads."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
-from maskpredict.serve.http.access import Gate
-from maskpredict.serve.http.downloads import FileStore
-from maskpredict.serve.http.schemas import ErrorAnswer
+from maskpredict.serve.http.access import AccessControl
+from maskpredict.serve.http.downloads import DownloadStore
+from maskpredict.serve.http.schemas import ErrorResponse
 from maskpredict.serve.queue.service import TranslationService
 
 
@@ -17,30 +17,30 @@ def _service(request: Request) -> TranslationService:
     return service
 
 
-def _gate(request: Request) -> Gate:
-    gate: Gate = request.app.state.gate
-    return gate
+def _access(request: Request) -> AccessControl:
+    access: AccessControl = request.app.state.access
+    return access
 
 
-def _files(request: Request) -> FileStore:
-    files: FileStore = request.app.state.files
-    return files
+def _downloads(request: Request) -> DownloadStore:
+    downloads: DownloadStore = request.app.state.downloads
+    return downloads
 
 
 Service = Annotated[TranslationService, Depends(_service)]
-Entrance = Annotated[Gate, Depends(_gate)]
-Files = Annotated[FileStore, Depends(_files)]
+Access = Annotated[AccessControl, Depends(_access)]
+Downloads = Annotated[DownloadStore, Depends(_downloads)]
 
 ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorAnswer, "description": description}
+    status: {"model": ErrorResponse, "description": description}
     for status, description in (
-        (400, "The request is wrong"),
+        (400, "The request is invalid"),
         (403, "The API key is missing or wrong"),
-        (408, "The request came too slowly"),
+        (408, "The request took too long to arrive"),
         (413, "The request is too large"),
         (429, "Too many requests"),
-        (500, "A bug"),
-        (503, "The server is busy or was too slow"),
+        (500, "Internal error"),
+        (503, "The server is busy, or the translation took too long"),
     )
 }
-"""What every route that translates may answer besides."""
+"""Error responses that every translating route may give."""

@@ -1,4 +1,4 @@
-"""Whole files, as LibreTranslate takes them: a text file in, the address of its translation out."""
+"""LibreTranslate's routes for files: upload a text file, download its translation."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from typing import Annotated
 from fastapi import APIRouter, File, Form, Request, UploadFile
 from fastapi.responses import FileResponse, JSONResponse
 
-from maskpredict.serve.http.errors import Refusal
-from maskpredict.serve.http.routers.dependencies import ERRORS, Entrance, Files, Service
-from maskpredict.serve.http.schemas import ApiKey, Code, ErrorAnswer, SourceCode, TranslateFileAnswer
+from maskpredict.serve.http.errors import ApiError
+from maskpredict.serve.http.routers.dependencies import ERRORS, Access, Downloads, Service
+from maskpredict.serve.http.schemas import ApiKey, Code, ErrorResponse, SourceCode, TranslateFileResponse
 from maskpredict.serve.queue.texts import translate_texts
 
 router = APIRouter(tags=["LibreTranslate"])
 
-PATIENCE = 10.0
-"""A file may take as many times as long as another request."""
+TIMEOUT_FACTOR = 10.0
+"""Timeout of a file, relative to that of other requests."""
 
 
-@router.post("/translate_file", response_model=TranslateFileAnswer, responses=ERRORS)
+@router.post("/translate_file", response_model=TranslateFileResponse, responses=ERRORS)
 async def translate_file(
     request: Request,
     service: Service,
-    gate: Entrance,
-    files: Files,
+    access: Access,
+    downloads: Downloads,
     file: Annotated[UploadFile, File(description="A .txt file in UTF-8.")],
     source: Annotated[SourceCode, Form()],
     target: Annotated[Code, Form()],
     api_key: Annotated[ApiKey, Form()] = "",
 ) -> JSONResponse:
-    """Translate a text file; its lines and paragraphs stay."""
-    gate.admit(request, api_key)
+    """Translate a text file, keeping its lines and paragraphs."""
+    access.authorize(request, api_key)
     if not (file.filename or "").lower().endswith(".txt"):
-        raise Refusal(400, "Invalid request: file format not supported; send a .txt file")
-    text = _decoded(await file.read(), service.config.file_limit)
-    (translated,) = await translate_texts(service, [text], source, target, {}, patience=PATIENCE)
-    address = request.url_for("download_file", name=files.add(translated.text))
+        raise ApiError(400, "Invalid request: file format not supported; send a .txt file")
+    text = _decode(await file.read(), service.config.file_limit)
+    (translated,) = await translate_texts(service, [text], source, target, {}, timeout_factor=TIMEOUT_FACTOR)
+    address = request.url_for("download_file", name=downloads.add(translated.text))
     return JSONResponse({"translatedFileUrl": str(address)})
 
 
@@ -44,25 +44,25 @@ async def translate_file(
     response_class=FileResponse,
     responses={
         200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "The translation"},
-        404: {"model": ErrorAnswer, "description": "There is no such file, or not any more"},
+        404: {"model": ErrorResponse, "description": "The file does not exist or has expired"},
     },
 )
-async def download_file(name: str, files: Files) -> FileResponse:
-    """Fetch a translated file."""
-    path = files.find(name)
+async def download_file(name: str, downloads: Downloads) -> FileResponse:
+    """Download a translated file."""
+    path = downloads.find(name)
     if path is None:
-        raise Refusal(404, "There is no such file, or not any more.")
+        raise ApiError(404, "The file does not exist or has expired.")
     headers = {"Cache-Control": "private, no-store"}
     return FileResponse(path, media_type="text/plain; charset=utf-8", filename="translation.txt", headers=headers)
 
 
-def _decoded(content: bytes, most: int) -> str:
-    if len(content) > most:
-        raise Refusal(413, f"The file is larger than {most} bytes.")
+def _decode(content: bytes, max_bytes: int) -> str:
+    if len(content) > max_bytes:
+        raise ApiError(413, f"The file is larger than {max_bytes} bytes.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Refusal(400, "Invalid request: the file is not UTF-8 text") from None
+        raise ApiError(400, "Invalid request: the file is not UTF-8 text") from None
     if "\0" in text:
-        raise Refusal(400, "Invalid request: the file holds NUL characters, so it is not text")
+        raise ApiError(400, "Invalid request: the file holds NUL characters, so it is not text")
     return text

@@ -1,4 +1,4 @@
-"""The page: plain files, none of which asks for anything from elsewhere."""
+"""The web page: static files that load nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from fastapi import APIRouter, Request, Response
 from fastapi.staticfiles import StaticFiles
 
-# Not every system knows these, and browsers run no module that calls itself otherwise.
+# Some systems do not know these types, and browsers run only modules with the right type.
 mimetypes.add_type("text/javascript", ".js")
 mimetypes.add_type("image/svg+xml", ".svg")
 
@@ -18,14 +18,14 @@ _files = StaticFiles(directory=Path(__file__).parents[2] / "page")
 
 @router.get("/")
 async def index(request: Request) -> Response:
-    """The page itself."""
+    """Return the page."""
     return await static("index.html", request)
 
 
 @router.get("/static/{path:path}")
 async def static(path: str, request: Request) -> Response:
-    """What the page is made of."""
+    """Return a static file of the page."""
     response = await _files.get_response(path, request.scope)
-    # Browsers keep the files, and ask whether they have changed: their names do not change with a new version.
+    # Browsers cache the files but revalidate them: their names are the same in every version.
     response.headers["Cache-Control"] = "no-cache"
     return response

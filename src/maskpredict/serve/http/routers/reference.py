@@ -1,4 +1,4 @@
-"""/docs: the OpenAPI description as a plain page, for the usual ones fetch their scripts from elsewhere."""
+"""/docs: the OpenAPI description as a static page. The usual viewers would load scripts from other hosts."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ td { border-top: 1px solid color-mix(in srgb, currentcolor 12%, transparent); }
 
 @router.get("/docs")
 async def reference(request: Request) -> HTMLResponse:
-    """All routes, what they take and what they answer."""
+    """Return a page with all routes, their parameters and responses."""
     return HTMLResponse("".join(_page(request.app.openapi())))
 
 
 @router.get("/docs/style.css")
 async def style() -> Response:
-    """How the page looks."""
+    """Return the style sheet of the page."""
     return Response(_STYLE, media_type="text/css")
 
 
@@ -49,7 +49,7 @@ def _page(api: Schema) -> Iterator[str]:
         for path, method, route in routes:
             if route["tags"][0] == tag:
                 yield from _route(path, method, route)
-    yield "<h2>Shapes</h2>"
+    yield "<h2>Schemas</h2>"
     for name, schema in sorted(api["components"]["schemas"].items()):
         yield f'<h3 id="{escape(name)}"><code>{escape(name)}</code></h3><p>{escape(schema.get("description", ""))}</p>'
         yield from _fields(schema)
@@ -68,13 +68,13 @@ def _route(path: str, method: str, route: Schema) -> Iterator[str]:
         schema = next(iter(body.values()))["schema"]
         yield f"<p>Takes {escape(' or '.join(body))}{'' if 'properties' in schema else ': ' + _type(schema)}</p>"
         yield from _fields(schema)
-    for status, answer in route["responses"].items():
+    for status, response in route["responses"].items():
         if status == "200":
             kinds = ", ".join(
                 f"{escape(kind)} {_type(content.get('schema', {}))}"
-                for kind, content in answer.get("content", {}).items()
+                for kind, content in response.get("content", {}).items()
             )
-            yield f"<p>Answers {kinds}</p>"
+            yield f"<p>Returns {kinds}</p>"
 
 
 def _fields(schema: Schema) -> Iterator[str]:
@@ -91,7 +91,7 @@ def _fields(schema: Schema) -> Iterator[str]:
 
 
 def _type(schema: Schema) -> str:
-    """A schema in a few words, as HTML."""
+    """Describe a schema in a few words, as HTML."""
     if "$ref" in schema:
         name = escape(schema["$ref"].rpartition("/")[2])
         return f'<a href="#{name}">{name}</a>'

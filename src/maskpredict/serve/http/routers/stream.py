@@ -1,4 +1,4 @@
-"""The iterations as server-sent events, one for each pass."""
+"""Translation as server-sent events, one for each decoding pass."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from fastapi.responses import StreamingResponse
 
 from maskpredict.errors import UserError
 from maskpredict.runtime.translation import Translation
-from maskpredict.serve.http.errors import INTERNAL, Refusal
-from maskpredict.serve.http.responses import pass_answer, translate_answer
-from maskpredict.serve.http.routers.dependencies import ERRORS, Entrance, Service
-from maskpredict.serve.http.routers.v1 import settings_of
+from maskpredict.serve.http.errors import INTERNAL_ERROR
+from maskpredict.serve.http.responses import pass_response, translate_response
+from maskpredict.serve.http.routers.dependencies import ERRORS, Access, Service
+from maskpredict.serve.http.routers.v1 import decoding_settings
 from maskpredict.serve.http.schemas import StreamRequest
-from maskpredict.serve.logs import log_bug
-from maskpredict.serve.queue.sentence_queue import Job
+from maskpredict.serve.logs import log_unexpected_error
+from maskpredict.serve.queue.errors import ServiceBusy
+from maskpredict.serve.queue.sentence_queue import QueuedSentence
 from maskpredict.serve.queue.service import TranslationService
-from maskpredict.serve.queue.texts import OpenedText, TranslatedText, open_text
-from maskpredict.serve.text.segmented_text import Document
+from maskpredict.serve.queue.texts import PreparedText, TranslatedText, prepare_text
+from maskpredict.serve.text.segmented_text import SegmentedText
 
 router = APIRouter(prefix="/v1", tags=["maskpredict"], responses=ERRORS)
 
@@ -34,7 +35,7 @@ _EVENT = {
     "required": ["event", "data"],
 }
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-"""Nobody on the way may hold events back."""
+"""Proxies must neither cache nor buffer the events."""
 
 
 @router.get(
@@ -43,37 +44,37 @@ _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     responses={200: {"content": {"text/event-stream": {"schema": _EVENT}}, "description": "Events"}},
 )
 async def stream(
-    asked: Annotated[StreamRequest, Query()], request: Request, service: Service, gate: Entrance
+    query: Annotated[StreamRequest, Query()], request: Request, service: Service, access: Access
 ) -> StreamingResponse:
-    """Translate a text: for each sentence an event `pass` for each pass over it, at last `done` or `error`.
+    """Translate a text: sends an event `pass` for each pass over each sentence, then `done` or `error`.
 
-    `done` holds what POST /v1/translate answers; `trace` says whether the passes are in it once more.
+    The data of `done` is the response of POST /v1/translate; with `trace` it contains all passes again.
     """
-    gate.admit(request, asked.api_key)
-    gate.check_size([asked.q])
-    opened = open_text(service, asked.q, asked.source, asked.target, Document.of_text)
-    jobs = service.enqueue(opened.work, {**settings_of(asked), "trace": True})
-    events = _events(service, opened, jobs, traced=asked.trace)
+    access.authorize(request, query.api_key)
+    access.check_size([query.q])
+    prepared = prepare_text(service, query.q, query.source, query.target, SegmentedText.from_text)
+    sentences = service.enqueue(prepared.lines, {**decoding_settings(query), "trace": True})
+    events = _events(service, prepared, sentences, traced=query.trace)
     return StreamingResponse(events, media_type="text/event-stream", headers=_HEADERS)
 
 
 async def _events(
-    service: TranslationService, opened: OpenedText, jobs: Sequence[Job], *, traced: bool
+    service: TranslationService, prepared: PreparedText, sentences: Sequence[QueuedSentence], *, traced: bool
 ) -> AsyncIterator[str]:
-    begin = time.perf_counter()
+    start = time.perf_counter()
     translations: list[Translation] = []
     try:
-        async for translation in service.finished(jobs):
+        async for translation in service.results(sentences):
             for number, one in enumerate(translation.trace.passes if translation.trace else (), 1):
-                yield _event("pass", {"sentence": len(translations), "pass": number, **pass_answer(one)})
+                yield _event("pass", {"sentence": len(translations), "pass": number, **pass_response(one)})
             translations.append(translation)
-        translated, seconds = TranslatedText(opened, translations), time.perf_counter() - begin
-        yield _event("done", translate_answer(translated, seconds, traced=traced))
-    except (Refusal, UserError) as error:
+        translated, seconds = TranslatedText(prepared, translations), time.perf_counter() - start
+        yield _event("done", translate_response(translated, seconds, traced=traced))
+    except (ServiceBusy, UserError) as error:
         yield _event("error", {"error": str(error)})
     except Exception as error:
-        log_bug(error)
-        yield _event("error", {"error": INTERNAL})
+        log_unexpected_error(error)
+        yield _event("error", {"error": INTERNAL_ERROR})
 
 
 def _event(name: str, content: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Many clients at once: merged, refused in time, given up when they go, never spoiled by each other."""
+"""Many clients at once: batching, a full queue, timeouts, and clients that disconnect."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def metric(client: httpx.Client, name: str) -> float:
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"maskpredict_{name}"))
 
 
-def test_requests_are_merged_and_come_out_as_if_alone(
+def test_requests_share_batches_and_are_translated_as_if_alone(
     running: Running, translated: Callable[[str], str], sentences: list[str]
 ) -> None:
     texts = sentences[:40]
@@ -42,7 +42,7 @@ def test_requests_are_merged_and_come_out_as_if_alone(
         assert metric(client, "batch_sentences_count") < 20
 
 
-def test_one_that_cannot_be_done_does_not_spoil_the_others(running: Running) -> None:
+def test_a_request_that_fails_does_not_affect_others_in_its_batch(running: Running) -> None:
     bad = {**QUICK, "pins": [{"phrase": "ENAB", "position": 0}, {"phrase": "ENAB", "position": 1}]}
     with running(batch_milliseconds=100.0) as client, ThreadPoolExecutor(8) as pool:
         bodies = [QUICK, bad] * 4
@@ -53,7 +53,7 @@ def test_one_that_cannot_be_done_does_not_spoil_the_others(running: Running) -> 
         }
 
 
-def test_a_full_queue_answers_503_with_the_time_to_come_back(running: Running, wait_until: WaitUntil) -> None:
+def test_a_full_queue_answers_503_with_retry_after(running: Running, wait_until: WaitUntil) -> None:
     with running(max_queue=10) as client, ThreadPoolExecutor(1) as pool:
         slow = pool.submit(client.post, "/v1/translate", json=SLOW)
         wait_until(lambda: metric(client, "queue_sentences") > 0)
@@ -68,7 +68,7 @@ def test_a_full_queue_answers_503_with_the_time_to_come_back(running: Running, w
         assert client.post("/v1/translate", json=QUICK).status_code == 200
 
 
-def test_what_takes_too_long_is_given_up(running: Running, wait_until: WaitUntil) -> None:
+def test_a_request_that_takes_too_long_times_out(running: Running, wait_until: WaitUntil) -> None:
     with running(timeout=0.3) as client:
         begin = time.monotonic()
         answer = client.post("/v1/translate", json=SLOW)
@@ -80,7 +80,7 @@ def test_what_takes_too_long_is_given_up(running: Running, wait_until: WaitUntil
             assert 'event: error\ndata: {"error": "The translation took longer' in stream.read().decode()
 
 
-def test_a_client_that_goes_away_frees_its_place(running: Running, wait_until: WaitUntil) -> None:
+def test_a_client_that_disconnects_frees_its_place_in_the_queue(running: Running, wait_until: WaitUntil) -> None:
     with running(max_queue=10) as client:
         address = urlsplit(str(client.base_url))
         body = httpx.Request("POST", "http://x", json=SLOW).content
@@ -93,7 +93,7 @@ def test_a_client_that_goes_away_frees_its_place(running: Running, wait_until: W
         wait_until(lambda: 'status="499"' in client.get("/metrics").text)
 
 
-def test_who_stops_listening_to_a_stream_frees_its_place(running: Running, wait_until: WaitUntil) -> None:
+def test_a_client_that_closes_a_stream_frees_its_place_in_the_queue(running: Running, wait_until: WaitUntil) -> None:
     with running() as client:
         with client.stream("GET", "/v1/translate/stream", params=SLOW) as stream:
             assert next(stream.iter_lines()) == "event: pass"

@@ -1,0 +1,39 @@
+"""Choosing models, and the threads they get."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from maskpredict.runtime import find_model
+from maskpredict.serve.config import ServiceConfig
+from maskpredict.serve.queue.models import choose_models, threads_per_worker
+
+
+def test_shipped_models_that_are_named_after_their_languages_are_served_by_default(
+    cmlm_folder: Path, autoregressive_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(cmlm_folder, tmp_path / "xx-yy")
+    shutil.copytree(cmlm_folder, tmp_path / "xx-yy-shallow")
+    shutil.copytree(autoregressive_folder, tmp_path / "teacher")
+    monkeypatch.setattr(find_model, "SHIPPED", tmp_path)
+    (choice,) = choose_models(ServiceConfig())
+    assert (choice.name, choice.system, choice.direction) == ("xx-yy", "cmlm", ("xx", "yy"))
+
+
+def test_one_worker_leaves_the_number_of_threads_to_the_translator() -> None:
+    assert threads_per_worker(ServiceConfig()) is None
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_given_number_of_threads_is_that_of_each_worker(workers: int) -> None:
+    assert threads_per_worker(ServiceConfig(threads=5, workers=workers)) == 5
+
+
+@pytest.mark.parametrize(("cores", "workers", "threads"), [(8, 4, 2), (8, 3, 2), (2, 3, 1), (64, 2, 4)])
+def test_workers_share_the_cores(monkeypatch: pytest.MonkeyPatch, cores: int, workers: int, threads: int) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)), raising=False)
+    assert threads_per_worker(ServiceConfig(workers=workers)) == threads
