@@ -1,6 +1,6 @@
 """Every shell, Python and YAML block of README.md, CONTRIBUTING.md and docs/ runs, page by page, top to bottom.
 
-A page can say two things to this test, in comments that its readers do not see:
+A page can say three things to this test, in comments that its readers do not see:
 
     <!-- starts with: toy -->           folders it needs; they are made here, with models too small to be any good
     <!-- what it prints -->             the next block is what the one before it writes to standard output
@@ -13,12 +13,14 @@ only checked to name a target: they would set up everything and run this very te
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,7 +96,9 @@ def run_page(page: Path, folder: Path, environment: dict[str, str]) -> None:
         elif block.language == "sh":
             printed = _run_shell(block, folder, environment)
         elif block.language == "python":
-            exec(compile(block.text, block.place, "exec"), names)
+            with redirect_stdout(io.StringIO()) as written:
+                exec(compile(block.text, block.place, "exec"), names)
+            printed = written.getvalue()
         elif block.language == "yaml":
             named = _YAML_NAME.match(block.text)
             assert named, f"{block.place} does not begin with the name of its file"
@@ -196,11 +200,13 @@ def test_every_file_that_a_page_shows_is_used_by_a_later_command(page: Path) -> 
         "```sh\nmaskpredict translat\n```",
         "```sh\nfalse | true\n```",
         "```python\nassert 1 > 2\n```",
+        "```python\nprint(1)\n```\n\n<!-- what it prints -->\n\n```text\n2\n```",
+        "```sh\necho 1\n```\n\n<!-- what it prints -->\n\n```text\n2\n```",
         "```yaml\na: 1\n```",
         "```sh\nmake coffee\n```",
         "```sh\ntrue",
     ],
-    ids=["a misspelt verb", "half a pipe", "Python", "YAML without a name", "no target", "no end"],
+    ids=["a misspelt verb", "half a pipe", "Python", "Python that prints", "a shell that prints", "YAML without a name", "no target", "no end"],
 )
 def test_a_block_that_fails_is_noticed(block: str, environment: dict[str, str], tmp_path: Path) -> None:
     page = tmp_path / "page.md"
