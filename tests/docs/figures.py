@@ -45,7 +45,9 @@ _COMMENT = re.compile(r"^<!-- figures: (.*?)\s*-->$", re.DOTALL | re.MULTILINE)
 _NUMBER = re.compile(r"(?<![\w.=@#'^])(?<!\w-)(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?%?(?!\w|\.\d)")
 _UNIT = r"(?:ms|(?:milli|micro)?seconds?|BLEU|points?|times|updates|MB|GB)"
 _MEASURED = re.compile(rf"(?<![\w.=@#'^])(?<!\w-)(?:\d[\d,]*\.\d+(?!\.\d|\d)|\d[\d,]*%|\d[\d,]* {_UNIT}\b)")
-_NO_FIGURES = re.compile(r"`[^`]*`|\]\([^)]*\)|<!--.*?-->|\d{4}-\d\d-\d\d|Python \d\.\d+|^\d+\. ", re.DOTALL | re.MULTILINE)
+_NO_FIGURES = re.compile(
+    r"`[^`]*`|\]\([^)]*\)|<!--.*?-->|\d{4}-\d\d-\d\d|Python \d\.\d+|^\d+\. ", re.DOTALL | re.MULTILINE
+)
 _BETWEEN_NUMBERS = re.compile(r"[\s*/–()]|\b(?:and|ms)\b")
 _OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 

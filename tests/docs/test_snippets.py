@@ -206,7 +206,16 @@ def test_every_file_that_a_page_shows_is_used_by_a_later_command(page: Path) -> 
         "```sh\nmake coffee\n```",
         "```sh\ntrue",
     ],
-    ids=["a misspelt verb", "half a pipe", "Python", "Python that prints", "a shell that prints", "YAML without a name", "no target", "no end"],
+    ids=[
+        "a misspelt verb",
+        "half a pipe",
+        "Python",
+        "Python that prints",
+        "a shell that prints",
+        "YAML without a name",
+        "no target",
+        "no end",
+    ],
 )
 def test_a_block_that_fails_is_noticed(block: str, environment: dict[str, str], tmp_path: Path) -> None:
     page = tmp_path / "page.md"
