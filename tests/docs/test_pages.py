@@ -31,7 +31,7 @@ def read(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """The fragments that GitHub gives to a page's headings."""
+    """Fragments that GitHub gives to a page's headings."""
     headings = re.findall(r"^#+ (.+)$", read(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

@@ -106,7 +106,7 @@ def run_page(page: Path, folder: Path, environment: dict[str, str]) -> None:
 
 
 def _run_shell(block: Block, folder: Path, environment: dict[str, str]) -> str:
-    """What the commands write to standard output."""
+    """Run the commands; return their standard output."""
     lines = block.text.splitlines()
     for line in (line for line in lines if line.startswith("make ")):
         assert line.split()[1] in make_targets(), f"{block.place}: there is no such target as in `{line}`"
@@ -124,7 +124,7 @@ def _run_shell(block: Block, folder: Path, environment: dict[str, str]) -> str:
 
 
 def make_targets() -> set[str]:
-    """What can be made."""
+    """Targets of the Makefile."""
     return set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 
 
@@ -147,7 +147,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def made_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What readers of a page have from earlier ones: the toy language's folders, and what the toy demo leaves."""
+    """Folders that readers of a page have from earlier pages: those of the toy language and of the toy demo."""
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)  # the recipes' paths are relative
