@@ -22,8 +22,8 @@ Steps with spaces stand in quotes. A line may begin with another file. In a file
 regular expression, and its groups are the numbers. Lines that are indented continue the line before them.
 
 In a table, the cells right of the first column that hold nothing but numbers must be the numbers of the lines, in
-order. In a paragraph or a list, every number must be one of the lines' or stand behind `settings:`, and every line
-must be used. A number is right when rounding the file's gives it; 17.2% is 0.172 in the file.
+order. So must the numbers of a paragraph or a list, except for those that stand behind `settings:`. A number is right
+when rounding the file's gives it; 17.2% is 0.172 in the file.
 
 `<!-- figures: none -->` says that the numbers of the next block are no measurements.
 """
@@ -106,12 +106,12 @@ def check(block: Block, root: Path) -> None:
         raise FigureError(f"{block.place}: {error}") from error
     if block.is_table:
         printed = [number for cell in _figure_cells(block.text) for number in _NUMBER.findall(cell)]
-        _check_in_order(block.place, printed, expected)
+        _check_table(block.place, printed, expected)
     else:
-        _check_each(block.place, _NUMBER.findall(_NO_FIGURES.sub(" ", block.text)), expected, settings)
+        _check_text(block.place, _NUMBER.findall(_NO_FIGURES.sub(" ", block.text)), expected, settings)
 
 
-def _check_in_order(place: str, printed: list[str], expected: list[tuple[str, float]]) -> None:
+def _check_table(place: str, printed: list[str], expected: list[tuple[str, float]]) -> None:
     if len(printed) != len(expected):
         raise FigureError(f"{place}: {len(printed)} numbers, but the comment names {len(expected)}")
     for number, (line, value) in zip(printed, expected, strict=True):
@@ -119,13 +119,17 @@ def _check_in_order(place: str, printed: list[str], expected: list[tuple[str, fl
             raise FigureError(f"{place}: {number} is {value:g} in its file: {line}")
 
 
-def _check_each(place: str, printed: list[str], expected: list[tuple[str, float]], settings: set[str]) -> None:
+def _check_text(place: str, printed: list[str], expected: list[tuple[str, float]], settings: set[str]) -> None:
+    remaining = list(expected)
     for number in printed:
-        if number not in settings and not any(is_rounded(number, value) for _, value in expected):
-            raise FigureError(f"{place}: {number} is at none of the places of the comment")
-    for line, value in expected:
-        if not any(is_rounded(number, value) for number in printed if number not in settings):
-            raise FigureError(f"{place}: {value:g} is not in the text: {line}")
+        if remaining and is_rounded(number, remaining[0][1]):
+            remaining.pop(0)
+        elif number not in settings:
+            wanted = f"want {remaining[0][1]:g}: {remaining[0][0]}" if remaining else "want no more numbers"
+            raise FigureError(f"{place}: {number} is neither measured nor a setting here; {wanted}")
+    if remaining:
+        line, value = remaining[0]
+        raise FigureError(f"{place}: {value:g} is not in the text: {line}")
 
 
 def is_rounded(printed: str, value: float) -> bool:

@@ -75,6 +75,7 @@ WRONG = [
     ("It gains -2.3 BLEU.", "runs name=a bleu - runs name=b !settings.weight bleu"),
     ("It gains 2.2 BLEU in 4 passes.", "runs name=b !settings.weight bleu - runs name=a bleu"),
     ("It gains much.", "runs name=a bleu"),
+    ("30.4 against 28.3", TABLE_COMMENT),
     ("Of words, 18.2% repeat.", "runs name=a share"),
     ("9,300 a second", "rate"),
     ("30.4", "runs name=b bleu"),
