@@ -1,6 +1,6 @@
 """Every shell, Python and YAML block of README.md, CONTRIBUTING.md and docs/ runs, page by page, top to bottom.
 
-A page can say two things to this test, in comments that its readers do not see:
+A page can say three things to this test, in comments that its readers do not see:
 
     <!-- starts with: toy -->           folders it needs; they are made here, with models too small to be any good
     <!-- what it prints -->             the next block is what the one before it writes to standard output
@@ -13,12 +13,14 @@ only checked to name a target: they would set up everything and run this very te
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,7 +96,9 @@ def run_page(page: Path, folder: Path, environment: dict[str, str]) -> None:
         elif block.language == "sh":
             printed = _run_shell(block, folder, environment)
         elif block.language == "python":
-            exec(compile(block.text, block.place, "exec"), names)
+            with redirect_stdout(io.StringIO()) as written:
+                exec(compile(block.text, block.place, "exec"), names)
+            printed = written.getvalue()
         elif block.language == "yaml":
             named = _YAML_NAME.match(block.text)
             assert named, f"{block.place} does not begin with the name of its file"
@@ -102,7 +106,7 @@ def run_page(page: Path, folder: Path, environment: dict[str, str]) -> None:
 
 
 def _run_shell(block: Block, folder: Path, environment: dict[str, str]) -> str:
-    """What the commands write to standard output."""
+    """Run the commands; return their standard output."""
     lines = block.text.splitlines()
     for line in (line for line in lines if line.startswith("make ")):
         assert line.split()[1] in make_targets(), f"{block.place}: there is no such target as in `{line}`"
@@ -120,7 +124,7 @@ def _run_shell(block: Block, folder: Path, environment: dict[str, str]) -> str:
 
 
 def make_targets() -> set[str]:
-    """What can be made."""
+    """Targets of the Makefile."""
     return set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 
 
@@ -143,7 +147,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def made_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What readers of a page have from earlier ones: the toy language's folders, and what the toy demo leaves."""
+    """Folders that readers of a page have from earlier pages: those of the toy language and of the toy demo."""
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)  # the recipes' paths are relative
@@ -196,11 +200,22 @@ def test_every_file_that_a_page_shows_is_used_by_a_later_command(page: Path) -> 
         "```sh\nmaskpredict translat\n```",
         "```sh\nfalse | true\n```",
         "```python\nassert 1 > 2\n```",
+        "```python\nprint(1)\n```\n\n<!-- what it prints -->\n\n```text\n2\n```",
+        "```sh\necho 1\n```\n\n<!-- what it prints -->\n\n```text\n2\n```",
         "```yaml\na: 1\n```",
         "```sh\nmake coffee\n```",
         "```sh\ntrue",
     ],
-    ids=["a misspelt verb", "half a pipe", "Python", "YAML without a name", "no target", "no end"],
+    ids=[
+        "a misspelt verb",
+        "half a pipe",
+        "Python",
+        "Python that prints",
+        "a shell that prints",
+        "YAML without a name",
+        "no target",
+        "no end",
+    ],
 )
 def test_a_block_that_fails_is_noticed(block: str, environment: dict[str, str], tmp_path: Path) -> None:
     page = tmp_path / "page.md"

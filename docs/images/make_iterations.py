@@ -1,6 +1,6 @@
 """Draw docs/images/iterations.svg: the passes of one sentence by the shipped model de-en, as the terminal shows them.
 
-.venv/bin/python docs/images/make.py
+.venv/bin/python docs/images/make_iterations.py
 """
 
 from __future__ import annotations
