@@ -19,6 +19,7 @@ from maskpredict.model.module_weights import check_names, check_shape, take_weig
 from maskpredict.model.stored_weights import Weights, int8_matrix
 from maskpredict.systems.base import Encoding, System
 from maskpredict.systems.cmlm import CMLM
+from maskpredict.systems.ctc import CTC
 from maskpredict.systems.fairseq_cmlm import FairseqCMLM
 
 
@@ -33,8 +34,8 @@ class Int8Engine(TorchEngine):
         self.config, self.special = system.config, system.special
         self.device, self.compute_type = "cpu", "int8"
         self.threads = torch.get_num_threads()
-        # Nothing of a CMLM's computation is padded, except for the mean that fairseq's length head looks at.
-        unpadded = isinstance(system, CMLM) and not isinstance(system, FairseqCMLM)
+        # Padding has no influence on these, except on the mean that fairseq's length head looks at.
+        unpadded = isinstance(system, CMLM | CTC) and not isinstance(system, FairseqCMLM)
         self.batch_policy = BatchPolicy.ANY if unpadded else BatchPolicy.SAME_WIDTH
 
     def hidden_states(self, encoding: Encoding, owner: Sequence[int], target: Padded) -> HiddenStates:

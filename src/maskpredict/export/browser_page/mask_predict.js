@@ -9,9 +9,9 @@
  * where `before` is true, a given word is still to come. `settings` have the names they have in Python.
  */
 export async function maskPredict(predict, drafts, mask, settings) {
-  const rows = drafts.map((draft) => begin(draft, mask));
-  for (let t = 0; t < settings.iterations; t += 1) {
-    for (const row of rows.filter(({ finished }) => !finished)) {
+  const rows = drafts.map((draft) => begin(draft, mask, settings.iterations));
+  for (let t = 0; rows.some(({ finished, total }) => !finished && t < total); t += 1) {
+    for (const row of rows.filter(({ finished, total }) => !finished && t < total)) {
       await pass(row, t, predict, mask, settings);
     }
     if (t === 0 && settings.prune_candidates) leaveBehind(rows, settings.prune_candidates);
@@ -19,13 +19,15 @@ export async function maskPredict(predict, drafts, mask, settings) {
   return rows.map((row) => ({ ...row, score: score(row), passes: row.history.length }));
 }
 
-function begin(draft, mask) {
+/** A draft before its first pass; `iterations` is a number, or "N" for as many passes as there are masks. */
+function begin(draft, mask, iterations) {
   const free = draft.map((token) => token === mask);
   const lastGiven = free.lastIndexOf(false);
   return {
     tokens: [...draft],
     logProbs: draft.map(() => 0),
     free,
+    total: iterations === "N" ? free.filter(Boolean).length : iterations,
     before: draft.map((_, place) => place < lastGiven),
     finished: !free.includes(true),
     pruned: false,
@@ -34,8 +36,8 @@ function begin(draft, mask) {
 }
 
 /** One pass over a row: mask, predict, remember. */
-async function pass(row, t, predict, mask, { iterations, threshold, stop_when_stable: stopWhenStable }) {
-  let masked = t === 0 ? row.free : leastConfident(row, t, iterations);
+async function pass(row, t, predict, mask, { threshold, stop_when_stable: stopWhenStable }) {
+  let masked = t === 0 ? row.free : leastConfident(row, t);
   if (t > 0 && threshold) masked = masked.map((is, place) => is && row.logProbs[place] < Math.log(threshold));
   if (!masked.includes(true)) {
     row.finished = true;
@@ -51,9 +53,9 @@ async function pass(row, t, predict, mask, { iterations, threshold, stop_when_st
 }
 
 /** The n = max(1, floor(N (T - t) / T)) free positions with the lowest probability; the leftmost of equals. */
-function leastConfident({ free, logProbs }, t, iterations) {
+function leastConfident({ free, logProbs, total }, t) {
   const places = free.flatMap((is, place) => (is ? [place] : []));
-  const count = Math.max(1, Math.floor((places.length * (iterations - t)) / iterations));
+  const count = Math.max(1, Math.floor((places.length * (total - t)) / total));
   places.sort((one, other) => logProbs[one] - logProbs[other]); // stable, so equals stay in order
   const chosen = new Set(places.slice(0, count));
   return free.map((_, place) => chosen.has(place));
