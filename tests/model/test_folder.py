@@ -16,7 +16,7 @@ from maskpredict.errors import UserError
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder import ModelFolder, is_model_folder
 from maskpredict.model.module_weights import load_weights, weights_of
-from maskpredict.model.stored_weights import Precision
+from maskpredict.model.safetensors_file import Precision
 from maskpredict.model.transformer import Transformer
 from maskpredict.systems import vocabulary_of
 from maskpredict.systems.cmlm import CMLM

@@ -10,7 +10,8 @@ import torch
 from safetensors.torch import load_file
 
 from maskpredict.model.int8_matrix import Int8Matrix
-from maskpredict.model.stored_weights import Precision, StoredWeights, int8_matrix, parameter_count, write_weights
+from maskpredict.model.safetensors_file import Precision
+from maskpredict.model.stored_weights import StoredWeights, int8_matrix, parameter_count, write_weights
 
 CHANCE = np.random.default_rng(1)
 WEIGHTS = {

@@ -100,7 +100,8 @@ def test_in_eight_bits_a_sentence_comes_out_the_same_in_any_company(model: CTC, 
     system.transformer = Int8Transformer(system.transformer)
     int8 = type(decoder)("ctc", Int8Engine(system))
     assert int8.engine.batch_policy is BatchPolicy.ANY
-    settings, requests = OnePassSettings(suppress_tokens=SUPPRESSED), [Request(tuple(source)) for source in SOURCES]
+    sources = [*SOURCES, [*range(5, 20), 6, 2]]  # the last is wider
+    settings, requests = OnePassSettings(suppress_tokens=SUPPRESSED), [Request(tuple(source)) for source in sources]
     together = int8.translate(requests, settings)
     assert [int8.translate([request], settings)[0] for request in requests] == together
     assert max(len(best.ids) for (best,) in together) > 3

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from maskpredict.export.opening import Exported, Format, leaving
 from maskpredict.export.passes import refuse_other_systems
 from maskpredict.model.folder import CONFIG_FILE, WEIGHTS_FILE, ModelFolder
-from maskpredict.model.stored_weights import Precision
+from maskpredict.model.safetensors_file import Precision
 
 MODEL_TYPE = "maskpredict"
 ARCHITECTURE = "MaskPredictForTranslation"

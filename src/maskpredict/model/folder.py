@@ -20,7 +20,8 @@ from maskpredict.corpus.dataset import Languages
 from maskpredict.errors import UserError
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.parameter_shapes import check_weights, parameter_shapes
-from maskpredict.model.stored_weights import Precision, StoredWeights, Weights, parameter_count, write_weights
+from maskpredict.model.safetensors_file import Precision
+from maskpredict.model.stored_weights import StoredWeights, Weights, parameter_count, write_weights
 from maskpredict.new_folder import new_folder
 from maskpredict.tokenizer import Tokenizers
 

@@ -6,39 +6,36 @@ name followed by `.scales`. Everything that is not a matrix stays in float32. No
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 
 from maskpredict.errors import UserError
 from maskpredict.model.int8_matrix import Int8Matrix
+from maskpredict.model.safetensors_file import Precision, SafetensorsFile, write_safetensors
 
-Precision = Literal["float32", "float16", "bfloat16", "int8"]
 Array = npt.NDArray[np.float32]
 Weights = Mapping[str, Array]
 """Weights by parameter name, in float32."""
 SCALES = ".scales"
-_BYTES = {"F32": 4, "F16": 2, "BF16": 2, "I8": 1}
-_DTYPES: dict[Precision, str] = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "int8": "I8"}
 
 
 def write_weights(weights: Mapping[str, npt.NDArray[Any]], path: Path, precision: Precision) -> None:
     """Store weights as a safetensors file."""
-    stored: dict[str, _Tensor] = {}
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    precisions: dict[str, Precision] = {}
     for name, weight in weights.items():
-        array = np.asarray(weight)
-        if precision == "int8" and array.ndim == 2:
+        if precision == "int8" and np.ndim(weight) == 2:
             matrix = int8_matrix(weights, name)
-            stored[name], stored[name + SCALES] = _tensor(matrix.numbers, "int8"), _tensor(matrix.scales, "float32")
+            arrays |= {name: matrix.numbers, name + SCALES: matrix.scales}
+            precisions |= {name: "int8", name + SCALES: "float32"}
         else:
-            stored[name] = _tensor(array, "float32" if precision == "int8" else precision)
-    _write_safetensors(stored, path)
+            arrays[name], precisions[name] = np.asarray(weight), "float32" if precision == "int8" else precision
+    write_safetensors(arrays, precisions, path)
 
 
 def int8_matrix(weights: Mapping[str, npt.NDArray[Any]], name: str) -> Int8Matrix:
@@ -57,13 +54,12 @@ class StoredWeights(Weights):
 
     def __init__(self, path: Path) -> None:
         try:
-            self._file = safe_open(path, framework="np")
+            self._file = SafetensorsFile(path)
         except FileNotFoundError as error:
             raise UserError(f"{path} is missing; the model folder is incomplete.") from error
         except (SafetensorError, OSError) as error:
             raise UserError(f"{path} is damaged ({error}); copy the model folder again.") from error
-        self._path = path
-        names = set(self._file.keys())
+        names = self._file.entries.keys()
         self._scaled = {name for name in names if name + SCALES in names}
         self._names = sorted(names - {name + SCALES for name in self._scaled})
 
@@ -72,20 +68,17 @@ class StoredWeights(Weights):
             return matrix.restored()
         if name not in self:
             raise KeyError(name)
-        if self._file.get_slice(name).get_dtype() == "BF16":
-            return _read_bfloat16(self._path, name)
-        # A copy: an array that lies in the file would change with it.
-        return np.array(self._file.get_tensor(name), dtype=np.float32)
+        return self._file.read(name).astype(np.float32, copy=False)
 
     def int8(self, name: str) -> Int8Matrix | None:
         """Return a matrix as stored if that is in int8, else None."""
         if name not in self._scaled:
             return None
-        return Int8Matrix(np.array(self._file.get_tensor(name)), np.array(self._file.get_tensor(name + SCALES)))
+        return Int8Matrix(self._file.read(name), self._file.read(name + SCALES))
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return a weight's shape without reading it."""
-        return tuple(self._file.get_slice(name).get_shape())
+        return self._file.entries[name].shape
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -102,53 +95,3 @@ def parameter_count(weights: Mapping[str, npt.NDArray[Any]]) -> int:
     if isinstance(weights, StoredWeights):
         return sum(int(np.prod(weights.shape(name))) for name in weights)
     return sum(int(np.asarray(weight).size) for weight in weights.values())
-
-
-@dataclass(frozen=True)
-class _Tensor:
-    """A tensor as it lies in a safetensors file."""
-
-    dtype: str
-    shape: tuple[int, ...]
-    data: bytes
-
-
-def _tensor(array: npt.NDArray[Any], precision: Precision) -> _Tensor:
-    numbers = _to_bfloat16(array) if precision == "bfloat16" else array.astype(precision)
-    return _Tensor(_DTYPES[precision], array.shape, np.ascontiguousarray(numbers).tobytes())
-
-
-def _write_safetensors(tensors: Mapping[str, _Tensor], path: Path) -> None:
-    """Write the format by hand: the library does not take bfloat16 from NumPy, which has no such type."""
-    header: dict[str, Any] = {}
-    end = 0
-    # Larger numbers first, as the library does, so that all are aligned.
-    names = sorted(tensors, key=lambda name: (-_BYTES[tensors[name].dtype], name))
-    for name in names:
-        tensor = tensors[name]
-        start, end = end, end + len(tensor.data)
-        header[name] = {"dtype": tensor.dtype, "shape": tensor.shape, "data_offsets": [start, end]}
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with path.open("wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for name in names:
-            file.write(tensors[name].data)
-
-
-def _to_bfloat16(array: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:
-    """Round float32 to the upper 16 of its bits, ties to even; NumPy has no such type."""
-    bits = np.ascontiguousarray(array, dtype=np.float32).view(np.uint32)
-    rounded: npt.NDArray[np.uint16] = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
-    return rounded
-
-
-def _read_bfloat16(path: Path, name: str) -> Array:
-    """Read a bfloat16 tensor, which safetensors does not hand to NumPy, from where the file's header says it lies."""
-    with path.open("rb") as file:
-        header_size = int.from_bytes(file.read(8), "little")
-        entry = json.loads(file.read(header_size))[name]
-        start, end = entry["data_offsets"]
-        file.seek(8 + header_size + start)
-        upper = np.frombuffer(file.read(end - start), dtype="<u2").astype(np.uint32)
-    return (upper << 16).view(np.float32).reshape(entry["shape"])

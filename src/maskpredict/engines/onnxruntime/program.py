@@ -14,6 +14,7 @@ from typing import TypeVar
 from onnxruntime import InferenceSession, OrtValue, SessionOptions
 
 from maskpredict.engines.onnxruntime.graph import Arrays, Graph
+from maskpredict.memory import trim_memory
 
 T = TypeVar("T")
 
@@ -59,6 +60,7 @@ class Program:
             with self.lock:
                 if threads not in self.sessions:
                     self.sessions[threads] = _open(self.build(), threads)
+                    trim_memory()  # the session has packed copies of the weights
                 session = self.sessions[threads]
         return session
 
