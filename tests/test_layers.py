@@ -30,8 +30,7 @@ LAYERS = [
     ["distill"],
     ["evaluate"],
     ["bench", "convert", "export", "serve"],
-    ["analyze"],
-    ["report"],
+    ["paper"],
     ["demo", "toy_demo", "reproduce"],
     ["cli"],
 ]

@@ -36,11 +36,11 @@ def analyze(
     """Measure quality, speed, repetitions, lengths and confidences; write JSON, tables, pictures and a report."""
     import torch
 
-    from maskpredict.analyze.models import MODEL, Competitors
-    from maskpredict.analyze.run import analyze as run
-    from maskpredict.analyze.study import Study
+    from maskpredict.paper.models import MODEL, Competitors
+    from maskpredict.paper.report.write import write_report
+    from maskpredict.paper.run import analyze as run
+    from maskpredict.paper.study import Study
     from maskpredict.progress import Progress
-    from maskpredict.report.write import write_report
 
     if threads:
         torch.set_num_threads(threads)

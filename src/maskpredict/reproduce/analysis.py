@@ -10,12 +10,12 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from maskpredict.analyze.models import MODEL, Competitors
-from maskpredict.analyze.run import analyze
-from maskpredict.analyze.study import Study
 from maskpredict.model.folder import is_model_folder
+from maskpredict.paper.models import MODEL, Competitors
+from maskpredict.paper.report.write import SCORES_FILE, write_report
+from maskpredict.paper.run import analyze
+from maskpredict.paper.study import Study
 from maskpredict.progress import Progress
-from maskpredict.report.write import SCORES_FILE, write_report
 from maskpredict.reproduce.evaluation import scores_text
 from maskpredict.reproduce.recipe import Recipe
 

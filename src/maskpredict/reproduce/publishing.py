@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from maskpredict.config import to_dict
-from maskpredict.report.write import SCORES_FILE
+from maskpredict.paper.report.write import SCORES_FILE
 from maskpredict.reproduce.evaluation import read_scores, scores_text
 from maskpredict.reproduce.recipe import Recipe
 from maskpredict.reproduce.shipping import last_state

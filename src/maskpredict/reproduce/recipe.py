@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from maskpredict.analyze.run import check_names
 from maskpredict.config import from_dict, load_config
 from maskpredict.corpus.cleaning import CleaningConfig
 from maskpredict.corpus.vocabulary import VocabularyConfig
@@ -17,6 +16,7 @@ from maskpredict.distill import DistillConfig
 from maskpredict.errors import UserError
 from maskpredict.evaluate.normalization import normalize
 from maskpredict.model.config import preset
+from maskpredict.paper.run import check_names
 from maskpredict.training.config import TrainConfig
 
 T = TypeVar("T")

@@ -1,0 +1,166 @@
+"""Are confidences to be trusted: how often a subword is right, by the probability that the model gave it.
+
+A subword is right when it belongs to a longest common subsequence of the translation and the reference. A good word
+that the reference does not have counts as wrong, so even a perfect translator would look too sure of itself: compare
+models and numbers of passes, not only with the diagonal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+
+from maskpredict.errors import UserError
+from maskpredict.paper.analyses.repetitions import said
+from maskpredict.paper.analysis import Analysis
+from maskpredict.paper.cell import Cell
+from maskpredict.paper.models import MODEL
+from maskpredict.paper.plot import COLORS, GREY, MARKERS, panels
+from maskpredict.paper.study import Study
+from maskpredict.paper.table import Column, Table
+
+PASSES = (1, 4, 10)
+BINS = 10
+
+
+@dataclass(frozen=True)
+class Bin:
+    """The subwords of one range of confidence."""
+
+    tokens: int
+    confidence: float
+    """Mean, 0 to 1."""
+    accuracy: float
+    """Share of right ones."""
+
+
+@dataclass(frozen=True)
+class CalibrationRow:
+    """One number of passes."""
+
+    passes: int
+    error: Cell
+    """Expected calibration error: mean distance of confidence and accuracy over the bins, weighted by their tokens."""
+    confidence: Cell
+    accuracy: Cell
+    bins: tuple[Bin, ...] = ()
+    """Those that have tokens, the least confident first."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """All numbers of passes."""
+
+    rows: tuple[CalibrationRow, ...]
+
+
+def calibration(study: Study) -> Calibration:
+    """Confidence and accuracy of subwords, with one length candidate."""
+    return Calibration(tuple(_row(study, passes) for passes in PASSES))
+
+
+def _row(study: Study, passes: int) -> CalibrationRow:
+    try:
+        judged = _judged_tokens(study, passes)
+    except UserError as error:
+        empty = Cell(reason=str(error))
+        return CalibrationRow(passes, empty, empty, empty)
+    if not judged:
+        empty = Cell(reason="the translations are empty.")
+        return CalibrationRow(passes, empty, empty, empty)
+    bins = binned(judged)
+    confidence = sum(own for own, _ in judged) / len(judged)
+    accuracy = sum(right for _, right in judged) / len(judged)
+    return CalibrationRow(
+        passes,
+        Cell(round(calibration_error(bins), 4)),
+        Cell(round(confidence, 4)),
+        Cell(round(accuracy, 4)),
+        tuple(bins),
+    )
+
+
+def _judged_tokens(study: Study, passes: int) -> list[tuple[float, bool]]:
+    """Probability of each subword, and whether it is right."""
+    pieces = study.models.translator(MODEL).tokenizers.target.pieces
+    judged: list[tuple[float, bool]] = []
+    for found, reference in zip(study.mask_predict(passes, 1).translations, study.target_ids(), strict=True):
+        tokens = said(found.tokens)
+        right = in_common(tokens, pieces(reference))
+        judged += [(math.exp(log_prob), own) for log_prob, own in zip(found.log_probs, right, strict=False)]
+    return judged
+
+
+def in_common(tokens: Sequence[str], reference: Sequence[str]) -> list[bool]:
+    """True for the tokens of a longest common subsequence with the reference; of several, always the same one."""
+    longest = [[0] * (len(reference) + 1) for _ in range(len(tokens) + 1)]
+    for i, token in enumerate(tokens):
+        for j, other in enumerate(reference):
+            longest[i + 1][j + 1] = longest[i][j] + 1 if token == other else max(longest[i][j + 1], longest[i + 1][j])
+    right, i, j = [False] * len(tokens), len(tokens), len(reference)
+    while i and j:
+        if tokens[i - 1] == reference[j - 1]:
+            right[i - 1] = True
+            i, j = i - 1, j - 1
+        elif longest[i - 1][j] >= longest[i][j - 1]:
+            i -= 1
+        else:
+            j -= 1
+    return right
+
+
+def binned(judged: Sequence[tuple[float, bool]], bins: int = BINS) -> list[Bin]:
+    """Tokens by confidence in ranges of equal width, without the empty ones."""
+    groups: list[list[tuple[float, bool]]] = [[] for _ in range(bins)]
+    for confidence, right in judged:
+        groups[min(int(confidence * bins), bins - 1)].append((confidence, right))
+    return [
+        Bin(len(own), round(sum(c for c, _ in own) / len(own), 6), round(sum(r for _, r in own) / len(own), 6))
+        for own in groups
+        if own
+    ]
+
+
+def calibration_error(bins: Sequence[Bin]) -> float:
+    """Expected calibration error, 0 to 1."""
+    tokens = sum(own.tokens for own in bins)
+    return sum(own.tokens * abs(own.accuracy - own.confidence) for own in bins) / tokens
+
+
+def _table(result: Calibration) -> Table:
+    names = ("mean confidence", "right", "expected calibration error")
+    columns = (Column("passes T"), *(Column(name, decimals=1, percent=True) for name in names))
+    return Table(columns, tuple((str(row.passes), row.confidence, row.accuracy, row.error) for row in result.rows))
+
+
+def _draw(result: Calibration) -> Figure | None:
+    figure, (left, right) = panels(2, height=4.2)
+    left.plot([0, 1], [0, 1], color=GREY, linestyle="--", linewidth=1)
+    for row, color, marker in zip(result.rows, COLORS, MARKERS, strict=False):
+        if row.bins:
+            confidence = [own.confidence for own in row.bins]
+            label = f"T = {row.passes}, ECE {row.error.value:.1%}"
+            left.plot(confidence, [own.accuracy for own in row.bins], color=color, marker=marker, label=label)
+            tokens = sum(own.tokens for own in row.bins)
+            right.plot(confidence, [100 * own.tokens / tokens for own in row.bins], color=color, marker=marker)
+    left.set(title="share of right subwords", xlabel="confidence", xlim=(0, 1), ylim=(0, 1))
+    right.set(title="share of all subwords, %", xlabel="confidence", xlim=(0, 1))
+    right.set_ylim(bottom=0)
+    if any(row.bins for row in result.rows):
+        left.legend(loc="upper left", fontsize=10)
+    return figure
+
+
+ANALYSIS = Analysis(
+    name="calibration",
+    title="Calibration of confidences",
+    about="How often subwords are right, by the probability that the model gave them: right are those of a longest "
+    "common subsequence with the reference, so good words that it does not have count as wrong. One length candidate.",
+    result=Calibration,
+    run=calibration,
+    table=_table,
+    draw=_draw,
+)

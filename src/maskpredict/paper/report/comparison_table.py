@@ -1,0 +1,41 @@
+"""Our table with the paper's numbers beside ours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from maskpredict.paper.cell import Cell
+from maskpredict.paper.table import Column, Table
+
+Row = tuple[str | Cell, ...]
+
+
+def beside(ours: Table, paper: Table, data_set: str) -> Table:
+    """Our table, and behind each of its columns of numbers the paper's, if it has any of them.
+
+    Rows belong together when their key columns agree; the tables are of one analysis, so they have the same columns.
+    """
+    keys = [place for place, column in enumerate(ours.columns) if column.key]
+    theirs = {_key(row, keys): row for row in paper.rows}
+    matching = [theirs.get(_key(row, keys)) for row in ours.rows]
+    columns: list[Column] = []
+    entries: list[list[str | Cell]] = [[] for _ in ours.rows]
+    for place, column in enumerate(ours.columns):
+        columns.append(column)
+        for own, row in zip(entries, ours.rows, strict=True):
+            own.append(row[place])
+        numbers = [_number(row, place) for row in matching]
+        if any(number is not None for number in numbers):
+            columns.append(replace(column, title=f"{column.title}, {data_set}"))
+            for own, number in zip(entries, numbers, strict=True):
+                own.append(Cell(number))
+    return Table(tuple(columns), tuple(map(tuple, entries)))
+
+
+def _key(row: Row, keys: list[int]) -> Row:
+    return tuple(row[place] for place in keys)
+
+
+def _number(row: Row | None, place: int) -> float | None:
+    cell = row[place] if row else ""
+    return cell.value if isinstance(cell, Cell) else None

@@ -1,0 +1,90 @@
+"""Does a claim hold here? Decided by its thresholds alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from maskpredict.errors import UserError
+from maskpredict.paper.report.claims import CLAIMS, Claim
+from maskpredict.paper.report.published_numbers import PaperResult
+
+ROUNDING = 1e-9
+"""Differences of decimal numbers are not exact: 0.3 must reach 0.3."""
+
+
+class Verdict(StrEnum):
+    """What became of a claim."""
+
+    holds = "holds"
+    weaker = "holds weaker"
+    fails = "does not hold"
+    unknown = "not measured"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim, the numbers and the verdict."""
+
+    claim: Claim
+    verdict: Verdict
+    ours: float | None
+    paper: float | None
+    data_set: str
+    """Where the paper measured it."""
+    reason: str = ""
+    """Why it was not measured."""
+
+    @property
+    def sentence(self) -> str:
+        """The verdict with all that it rests on."""
+        claim = self.claim
+        if self.ours is None:
+            return f"Not measured: {self.reason}"
+        wanted = f"at {'most' if claim.at_most else 'least'} {amount(claim.holds, claim.unit)} is asked"
+        if self.verdict is not Verdict.holds:
+            wanted += f", {amount(claim.weaker, claim.unit)} for holding weaker"
+        theirs = "the paper gives no number" if self.paper is None else f"{amount(self.paper, claim.unit)} in the paper"
+        return f"{self.verdict.capitalize()}: {amount(self.ours, claim.unit)} here, {theirs}; {wanted}."
+
+
+def judge(claim: Claim, results: Mapping[str, Any], paper: Mapping[str, PaperResult]) -> Judgement:
+    """Measure a claim on our result and on the paper's, and compare with its thresholds."""
+    theirs = paper[claim.analysis]
+    paper_number = _paper_number(claim, theirs)
+    try:
+        if claim.analysis not in results:
+            raise UserError(f"the analysis {claim.analysis} was not run.")
+        ours = claim.measure(results[claim.analysis])
+    except UserError as error:
+        return Judgement(claim, Verdict.unknown, None, paper_number, theirs.data_set, str(error))
+    return Judgement(claim, verdict(claim, ours), ours, paper_number, theirs.data_set)
+
+
+def verdict(claim: Claim, number: float) -> Verdict:
+    """What a number means for a claim."""
+    sign = -1 if claim.at_most else 1
+    if sign * number >= sign * claim.holds - ROUNDING:
+        return Verdict.holds
+    return Verdict.weaker if sign * number >= sign * claim.weaker - ROUNDING else Verdict.fails
+
+
+def judge_all(results: Mapping[str, Any], paper: Mapping[str, PaperResult]) -> list[Judgement]:
+    """Every claim of the paper."""
+    return [judge(claim, results, paper) for claim in CLAIMS]
+
+
+def amount(number: float, unit: str) -> str:
+    """A number with its unit."""
+    if unit == "×":
+        return f"{number:.2f}×"
+    return f"{number:.1f}%" if unit == "%" else f"{number:.2f} {unit}"
+
+
+def _paper_number(claim: Claim, theirs: PaperResult) -> float | None:
+    try:
+        return claim.measure(theirs.result)
+    except UserError:
+        return None

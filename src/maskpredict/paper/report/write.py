@@ -1,0 +1,144 @@
+"""`write_report`: the results in a folder become report.md and report.html."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from maskpredict.errors import UserError
+from maskpredict.paper.analyses import ANALYSES
+from maskpredict.paper.cell import Cell
+from maskpredict.paper.finding import Finding, Setup, read_finding
+from maskpredict.paper.models import title as role_title
+from maskpredict.paper.report.comparison_table import beside
+from maskpredict.paper.report.html_page import html_page
+from maskpredict.paper.report.markdown_page import markdown_page
+from maskpredict.paper.report.page import Block, Bullets, Heading, Paragraph, Picture
+from maskpredict.paper.report.published_numbers import PaperResult, paper_results
+from maskpredict.paper.report.verdicts import Judgement, Verdict, amount, judge_all
+from maskpredict.paper.table import Column, Table
+
+SCORES_FILE = "scores.json"
+"""Scores on all test sets, where a recipe leaves them: a list of {system, settings, split, bleu, signature}."""
+MARKDOWN_FILE, HTML_FILE = "report.md", "report.html"
+
+
+def write_report(folder: Path, title: str) -> None:
+    """Write the report on what the analyses found in `folder`."""
+    findings = {name: found for name, own in ANALYSES.items() if (found := read_finding(folder, own))}
+    if not findings:
+        raise UserError(f"{folder} holds no results; run `maskpredict analyze` first.")
+    blocks = list(_blocks(folder, title, findings))
+    for name, text in ((MARKDOWN_FILE, markdown_page(blocks)), (HTML_FILE, html_page(blocks))):
+        partial = folder / f"{name}.partial"
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(folder / name)
+
+
+def _blocks(folder: Path, title: str, findings: dict[str, Finding]) -> Iterator[Block]:
+    setup = next(iter(findings.values())).setup
+    paper = paper_results(setup.source_language, setup.target_language)
+    judgements = judge_all({name: found.result for name, found in findings.items()}, paper)
+    yield Heading(title, 1)
+    yield from _introduction(setup, findings)
+    yield Heading("The paper's claims")
+    yield Paragraph(_summary(judgements))
+    yield _claims_table(judgements)
+    for name in ANALYSES:
+        own = [judgement for judgement in judgements if judgement.claim.analysis == name]
+        yield from _section(folder, name, findings.get(name), paper.get(name), own)
+        if name in findings and (differently := _differently(findings[name].setup, setup)):
+            yield Paragraph(differently)
+    yield from _scores(folder)
+
+
+def _introduction(setup: Setup, findings: dict[str, Finding]) -> Iterator[Block]:
+    yield Paragraph(
+        f"{setup.sentences:,} sentences of {setup.split}, {setup.source_language} to {setup.target_language}. "
+        f"Computed on {setup.device} in {setup.compute_type} with maskpredict {setup.versions['maskpredict']} and "
+        f"PyTorch {setup.versions['torch']}."
+    )
+    if setup.signature:
+        yield Paragraph(
+            f"BLEU is sacreBLEU's on raw text: {setup.signature}. The paper's is computed on tokenized text."
+        )
+    facts = {own.role: own for found in findings.values() for own in found.setup.models}
+    if facts:
+        columns = (Column("model"), Column("system"), Column("dimensions"), Column("parameters, millions", decimals=1))
+        yield Table(
+            columns,
+            tuple(
+                (role_title(own.role), own.system, own.dimensions, Cell(own.parameters / 1e6)) for own in facts.values()
+            ),
+        )
+
+
+def _summary(judgements: Sequence[Judgement]) -> str:
+    counts = Counter(judgement.verdict for judgement in judgements)
+    parts = [f"{verdict} {counts[verdict]}" for verdict in Verdict if counts[verdict]]
+    return (
+        f"Of {len(judgements)} claims: {', '.join(parts)}. Each is a number that is measured here as in the paper and "
+        "compared with fixed thresholds, which the sections below name. The paper's numbers are for its own data."
+    )
+
+
+def _claims_table(judgements: Sequence[Judgement]) -> Table:
+    columns = tuple(map(Column, ("the paper says", "measured", "paper", "paper's data", "here", "verdict")))
+    return Table(columns, tuple(_claim_row(judgement) for judgement in judgements))
+
+
+def _claim_row(judgement: Judgement) -> tuple[str, ...]:
+    claim = judgement.claim
+    paper, ours = ("–" if own is None else amount(own, claim.unit) for own in (judgement.paper, judgement.ours))
+    return claim.says, claim.number, paper, judgement.data_set, ours, str(judgement.verdict)
+
+
+def _section(
+    folder: Path, name: str, finding: Finding | None, paper: PaperResult | None, judgements: Sequence[Judgement]
+) -> Iterator[Block]:
+    analysis = ANALYSES[name]
+    yield Heading(analysis.title)
+    yield Paragraph(analysis.about)
+    if finding is None:
+        yield Paragraph("This analysis was not run.")
+        return
+    picture = folder / f"{name}.svg"
+    if picture.exists():
+        yield Picture(picture, f"{analysis.title}; the table below has the numbers.")
+    table = analysis.table(finding.result)
+    yield beside(table, analysis.table(paper.result), paper.data_set) if paper else table
+    if finding.note:
+        yield Paragraph(finding.note)
+    if judgements:
+        yield Bullets(tuple(f"{judgement.claim.says} {judgement.sentence}" for judgement in judgements))
+
+
+def _differently(own: Setup, main: Setup) -> str:
+    """How a section came about, if that is not what the introduction says."""
+    parts = (
+        f"on {own.sentences:,} sentences" if own.sentences != main.sentences else "",
+        f"on {own.device}" if own.device != main.device else "",
+        f"in {own.compute_type}" if own.compute_type != main.compute_type else "",
+    )
+    said = ", ".join(filter(None, parts))
+    return f"This section was computed {said}." if said else ""
+
+
+def _scores(folder: Path) -> Iterator[Block]:
+    """Teacher and student on every test set of a recipe."""
+    path = folder / SCORES_FILE
+    if not path.exists():
+        return
+    scores: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    splits = list(dict.fromkeys(score["split"] for score in scores))
+    by_system: dict[str, dict[str, float]] = {}
+    for score in scores:
+        settings = ", ".join(f"{name} {value}" for name, value in score["settings"].items())
+        by_system.setdefault(f"{score['system']}, {settings}", {})[score["split"]] = score["bleu"]
+    yield Heading("All test sets")
+    yield Paragraph("BLEU of teacher and student on every test set of the recipe.")
+    columns = (Column("system"), *(Column(split.removeprefix("test.")) for split in splits))
+    yield Table(columns, tuple((name, *(Cell(own.get(split)) for split in splits)) for name, own in by_system.items()))
