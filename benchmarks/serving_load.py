@@ -1,4 +1,4 @@
-"""What the service bears: many clients at once with texts of mixed lengths, batched and one sentence at a time.
+"""Throughput, latency and memory of the service under concurrent clients, with batching and one sentence at a time.
 
     python benchmarks/serving_load.py MODEL --clients 64 --seconds 60
 

@@ -141,6 +141,6 @@ def test_rows_are_matched_by_their_keys_and_empty_columns_left_out() -> None:
 
 
 def test_the_page_about_analysis_names_every_analysis_and_counts_the_claims() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "analysis.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "analysis.md").read_text(encoding="utf-8")
     assert [name for name in ANALYSES if f"| `{name}` |" not in page] == []
     assert f"takes {len(CLAIMS)} claims of the paper" in page

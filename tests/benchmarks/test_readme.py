@@ -1,0 +1,28 @@
+"""benchmarks/README.md lists every script and every result, and nothing that does not exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+README = (BENCHMARKS / "README.md").read_text(encoding="utf-8")
+
+
+def test_every_script_is_listed_with_its_command() -> None:
+    scripts = {path.name for path in BENCHMARKS.glob("*.py")}
+    assert set(re.findall(r"^\| `(\w+\.py)` \|", README, re.MULTILINE)) == scripts
+    assert set(re.findall(r"`python benchmarks/(\w+\.py)", README)) == scripts
+
+
+def test_every_result_is_listed() -> None:
+    _, _, results = README.partition("## Results")
+    names = {name for row in re.findall(r"^\| (`.*?) \|", results, re.MULTILINE) for name in re.findall(r"`(.+?)`", row)}
+    assert names == {path.name for path in (BENCHMARKS / "results").iterdir()}
+
+
+def test_every_result_is_quoted_where_the_list_says() -> None:
+    pages = {path.name: path.read_text(encoding="utf-8") for path in (BENCHMARKS.parent / "docs").glob("*.md")}
+    for row in re.findall(r"^\| `[^|]+\| `?(\w+\.py)`? \| \[docs/(.+?)\]", README, re.MULTILINE):
+        script, page = row
+        assert f"benchmarks/{script}" in pages[page]
