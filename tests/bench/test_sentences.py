@@ -6,8 +6,8 @@ import pytest
 
 from maskpredict import UserError
 from maskpredict.bench.config import BenchConfig
-from maskpredict.bench.course import built_in, choose
 from maskpredict.bench.sentences import SENTENCES
+from maskpredict.bench.workload import built_in_sentences, choose
 from maskpredict.corpus.dataset import Languages
 from maskpredict.tokenizer import Tokenizers
 
@@ -28,7 +28,7 @@ def test_both_sides_of_a_pair_are_about_equally_long_and_end_alike() -> None:
 
 
 def test_they_can_be_raced_in_both_directions() -> None:
-    there, back = built_in(Languages("de", "en")), built_in(Languages("en", "de"))
+    there, back = built_in_sentences(Languages("de", "en")), built_in_sentences(Languages("en", "de"))
     assert there.source is not None
     assert there.source.texts == back.references[0].texts
     assert there.target_language == "en"
@@ -36,11 +36,11 @@ def test_they_can_be_raced_in_both_directions() -> None:
 
 def test_models_of_other_languages_need_sentences_of_their_own() -> None:
     with pytest.raises(UserError, match="translates xx to yy; give a data folder"):
-        built_in(Languages("xx", "yy"))
+        built_in_sentences(Languages("xx", "yy"))
 
 
 def test_the_same_sentences_are_drawn_with_the_same_seed(toy_tokenizers: Tokenizers) -> None:
-    test_set = built_in(Languages("de", "en"))
+    test_set = built_in_sentences(Languages("de", "en"))
 
     def drawn(seed: int) -> list[str]:
         config = BenchConfig(model="any", sentences=10, seed=seed)
@@ -55,7 +55,7 @@ def test_sentences_are_raced_in_order_of_length_and_scored_against_their_own_ref
     toy_tokenizers: Tokenizers,
 ) -> None:
     config = BenchConfig(model="any", sentences=10, bleu_sentences=15)
-    course = choose(built_in(Languages("en", "de")), toy_tokenizers.source, 1_000, config)
+    course = choose(built_in_sentences(Languages("en", "de")), toy_tokenizers.source, 1_000, config)
     lengths = [len(toy_tokenizers.source.encode(text)) for text in course.raced]
     assert lengths == sorted(lengths)
     assert course.mean_subwords == sum(lengths) / 10
@@ -66,13 +66,13 @@ def test_sentences_are_raced_in_order_of_length_and_scored_against_their_own_ref
 
 def test_sentences_of_one_length_can_be_asked_for(toy_tokenizers: Tokenizers) -> None:
     config = BenchConfig(model="any", sentences=3, subwords=1)
-    course = choose(built_in(Languages("en", "de")), toy_tokenizers.source, 1_000, config)
+    course = choose(built_in_sentences(Languages("en", "de")), toy_tokenizers.source, 1_000, config)
     assert "The water is boiling." in course.raced
     assert course.scored == course.raced
 
 
 def test_sentences_too_long_for_a_model_are_not_raced(toy_tokenizers: Tokenizers) -> None:
-    test_set = built_in(Languages("en", "de"))
+    test_set = built_in_sentences(Languages("en", "de"))
     course = choose(test_set, toy_tokenizers.source, 60, BenchConfig(model="any"))
     assert 0 < len(course.raced) < 40
     assert all(len(toy_tokenizers.source.encode(text)) <= 60 for text in course.raced)

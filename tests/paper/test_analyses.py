@@ -139,8 +139,8 @@ def test_calibration_counts_every_subword_that_is_said(make_study: MakeStudy) ->
     study = make_study()
     found = calibration(study)
     assert [row.passes for row in found.rows] == [1, 4, 10]
-    said = sum(len(translation.tokens[:-1]) for translation in study.mask_predict(10, 1).translations)
-    assert sum(own.tokens for own in found.rows[2].bins) <= said + len(study.references)
+    tokens = sum(len(translation.tokens[:-1]) for translation in study.mask_predict(10, 1).translations)
+    assert sum(own.tokens for own in found.rows[2].bins) <= tokens + len(study.references)
     assert all(0 <= (row.error.value or 0) <= 1 for row in found.rows)
     assert found.rows[2].accuracy.value == pytest.approx(
         sum(own.tokens * own.accuracy for own in found.rows[2].bins) / sum(own.tokens for own in found.rows[2].bins),

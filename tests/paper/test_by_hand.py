@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from maskpredict.errors import UserError
-from maskpredict.paper.analyses.calibration import Bin, binned, calibration_error, in_common
+from maskpredict.paper.analyses.calibration import Bin, binned, calibration_error, common_subsequence_mask
 from maskpredict.paper.analyses.changed_tokens import shares
 from maskpredict.paper.analyses.length_head import accuracy
-from maskpredict.paper.analyses.repetitions import said
+from maskpredict.paper.analyses.repetitions import before_end_mark
 from maskpredict.paper.cell import Cell, measured
-from maskpredict.paper.table import Column, Table, markdown
-from maskpredict.paper.translations import Sentence
+from maskpredict.paper.table import Column, ResultTable, markdown
+from maskpredict.paper.translations import TranslatedSentence
 from maskpredict.runtime.translation import Translation
 
 
-def sentence(length: int, changes: tuple[int, ...]) -> Sentence:
-    return Sentence(Translation("", ["a"] * length, 0.0, [0.0] * length, 10), changes)
+def sentence(length: int, changes: tuple[int, ...]) -> TranslatedSentence:
+    return TranslatedSentence(Translation("", ["a"] * length, 0.0, [0.0] * length, 10), changes)
 
 
 def test_calibration_error_is_the_weighted_distance_of_confidence_and_accuracy() -> None:
@@ -43,7 +43,7 @@ def test_a_probability_of_one_is_in_the_last_bin() -> None:
     ],
 )
 def test_right_subwords_are_those_of_a_longest_common_subsequence(tokens: str, reference: str, right: str) -> None:
-    found = in_common(tokens.split(), reference.split())
+    found = common_subsequence_mask(tokens.split(), reference.split())
     assert "".join("1" if own else "0" for own in found) == right
 
 
@@ -71,8 +71,8 @@ def test_a_range_without_sentences_says_so() -> None:
 
 
 def test_what_follows_the_end_mark_is_not_said() -> None:
-    assert said(["▁a", "b", "</s>", "b"]) == ["▁a", "b"]
-    assert said(["▁a"]) == ["▁a"]
+    assert before_end_mark(["▁a", "b", "</s>", "b"]) == ["▁a", "b"]
+    assert before_end_mark(["▁a"]) == ["▁a"]
 
 
 def test_an_empty_cell_keeps_its_reason() -> None:
@@ -84,7 +84,7 @@ def test_an_empty_cell_keeps_its_reason() -> None:
 
 
 def test_a_table_marks_empty_cells_and_explains_each_reason_once() -> None:
-    table = Table(
+    table = ResultTable(
         (Column("a"), Column("b", percent=True, decimals=1), Column("c")),
         (
             ("x|y", Cell(0.125), Cell(3.14159, 0.5)),

@@ -14,7 +14,7 @@ import maskpredict
 from maskpredict.config import field_docs
 from maskpredict.errors import UserError
 from maskpredict.model.config import preset
-from maskpredict.reproduce.recipe import EvaluateConfig, Recipe, ShipConfig, load_recipe
+from maskpredict.reproduce.recipe import EvaluateStageConfig, Recipe, ShipConfig, load_recipe
 from maskpredict.runtime.settings import resolve_settings
 from maskpredict.systems import find_system, vocabulary_of
 from maskpredict.tokenizer import Tokenizers
@@ -55,7 +55,7 @@ def test_the_two_directions_differ_in_their_languages_and_words_alone() -> None:
 
 
 def test_every_setting_of_a_recipe_is_explained() -> None:
-    for cls in (Recipe, EvaluateConfig, ShipConfig):
+    for cls in (Recipe, EvaluateStageConfig, ShipConfig):
         assert field_docs(cls).keys() == cls.__dataclass_fields__.keys()
 
 

@@ -24,8 +24,8 @@ from maskpredict import Translator
 from maskpredict.corpus.dataset import Dataset, Languages
 from maskpredict.corpus.toy import write_toy_corpus
 from maskpredict.model.folder import ModelFolder
-from maskpredict.reproduce.evaluation import Score, evaluate, read_scores
-from maskpredict.reproduce.recipe import EvaluateConfig
+from maskpredict.reproduce.evaluation import SplitScore, evaluate, read_scores
+from maskpredict.reproduce.recipe import EvaluateStageConfig
 from maskpredict.training.checkpoint import RunState, checkpoints
 
 Run = Callable[..., Result]
@@ -96,7 +96,7 @@ def test_scores_and_how_they_were_made_are_kept_without_a_sentence_of_the_corpus
     kept = made.parent / "results" / "toy"
     assert {path.name for path in kept.iterdir()} == {"scores.json", "made.json"}
     scores = json.loads((kept / "scores.json").read_text())
-    assert [Score(**score) for score in scores] == read_scores(made / "results")
+    assert [SplitScore(**score) for score in scores] == read_scores(made / "results")
     how = json.loads((kept / "made.json").read_text())
     assert how["command"].startswith("maskpredict reproduce toy toy.train_pairs=120 ")
     assert how["runs"].keys() == {"teacher", "student"}
@@ -349,7 +349,7 @@ def test_a_score_that_is_there_is_not_computed_again(small: Run, work: Path) -> 
 def test_scoring_stops_when_told_and_leaves_no_half_score(made: Path, tmp_path: Path) -> None:
     models = {"teacher": made / "teacher", "student": made / "student"}
     answers = iter([False, True])
-    config = EvaluateConfig(teacher=({"beam_size": 1},), student=({"iterations": 1},), device="cpu")
+    config = EvaluateStageConfig(teacher=({"beam_size": 1},), student=({"iterations": 1},), device="cpu")
     done = evaluate(config, models, made / "data", tmp_path / "results", lambda: next(answers), quiet=True)
     assert not done
     assert [score.system for score in read_scores(tmp_path / "results")] == ["teacher"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from maskpredict.bench.race import Heat
+from maskpredict.bench.racer_result import RacerResult
 from maskpredict.bench.racers.base import Entry
-from maskpredict.bench.times import RacerResult
 from maskpredict.bench.timing import Spread
 from maskpredict.errors import UserError
 

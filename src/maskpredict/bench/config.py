@@ -14,7 +14,7 @@ COMPUTE_TYPES = {"cpu": ("float32", "int8"), "cuda": ("float16",)}
 
 
 @dataclass(frozen=True)
-class Passes:
+class PassesAndCandidates:
     """A way to decode with mask-predict."""
 
     iterations: int
@@ -35,7 +35,7 @@ class BenchConfig:
     """Another autoregressive model for CTranslate2, say with a deep encoder and a shallow decoder; empty for none."""
     one_pass: str = ""
     """Model that translates in a single pass, such as one trained with CTC; empty for none."""
-    passes: tuple[Passes, ...] = (Passes(4, 1), Passes(10, 5))
+    passes: tuple[PassesAndCandidates, ...] = (PassesAndCandidates(4, 1), PassesAndCandidates(10, 5))
     """Passes and length candidates of mask-predict."""
     speeds: tuple[str, ...] = ("fast", "balanced", "best")
     """Presets of mask-predict, in the main compute type alone."""
@@ -87,7 +87,7 @@ class BenchConfig:
 def quick_values(device: str) -> dict[str, Any]:
     """What to change for a first impression: few racers, few sentences, one compute type."""
     return {
-        "passes": (Passes(4, 1),),
+        "passes": (PassesAndCandidates(4, 1),),
         "speeds": ("balanced",),
         "compute_types": COMPUTE_TYPES.get(find_device(device).type, ())[-1:],
         "sentences": 6,

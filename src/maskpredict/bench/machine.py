@@ -59,7 +59,7 @@ def describe_machine(device: str, threads: int) -> Machine:
     )
 
 
-class Others:
+class BackgroundLoad:
     """Watches what other programs do on the machine from now on."""
 
     def __init__(self) -> None:

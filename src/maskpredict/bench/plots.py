@@ -16,9 +16,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 
 from maskpredict.bench.comparison import in_main_type
 from maskpredict.bench.labels import Label, write_labels
-from maskpredict.bench.racers.base import EXACT, Entry
-from maskpredict.bench.result import RaceResult
-from maskpredict.bench.times import RacerResult
+from maskpredict.bench.race_result import RaceResult
+from maskpredict.bench.racer_result import RacerResult
+from maskpredict.bench.racers.base import FULL_PRECISION, Entry
 
 # Okabe and Ito's colours, which people with any colour vision can tell apart, and markers as a second cue.
 COLOURS = {
@@ -136,7 +136,7 @@ def _figure(title: str) -> tuple[Figure, Axes]:
 
 def _fill(entry: Entry, colour: str = "") -> str:
     """Markers are hollow for full precision, and filled for less."""
-    return "white" if entry.compute_type == EXACT else colour or COLOURS[entry.engine]
+    return "white" if entry.compute_type == FULL_PRECISION else colour or COLOURS[entry.engine]
 
 
 def _legend(racers: Sequence[RacerResult]) -> list[Line2D]:

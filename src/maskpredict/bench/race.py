@@ -47,7 +47,7 @@ class Heat:
 
 
 @dataclass(frozen=True)
-class _Pass:
+class _TimedBatches:
     """Translations of some sentences, and the seconds each batch took."""
 
     texts: list[str]
@@ -98,13 +98,13 @@ class Race:
         count = min(len(self.sentences), self.config.calls * size)
         return [self.sentences[(2 * place + 1) * len(self.sentences) // (2 * count)] for place in range(count)]
 
-    def _run(self, racer: Racer, sentences: Sequence[str], size: int) -> _Pass:
+    def _run(self, racer: Racer, sentences: Sequence[str], size: int) -> _TimedBatches:
         """Translate in batches; when memory runs out, begin again with batches of half the size."""
         name = racer.entry.name
         size = min(size, self._largest.get(name, size))
         while True:
             try:
-                return _through(racer, sentences, size, self.device)
+                return _translate_timed(racer, sentences, size, self.device)
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
@@ -117,14 +117,14 @@ class Race:
                 torch.cuda.empty_cache()
 
 
-def _through(racer: Racer, sentences: Sequence[str], size: int, device: str) -> _Pass:
+def _translate_timed(racer: Racer, sentences: Sequence[str], size: int, device: str) -> _TimedBatches:
     texts: list[str] = []
     seconds: list[float] = []
     for first in range(0, len(sentences), size):
         found, took = timed(partial(racer.translate, sentences[first : first + size]), device)
         texts += found
         seconds.append(took)
-    return _Pass(texts, tuple(seconds), size)
+    return _TimedBatches(texts, tuple(seconds), size)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

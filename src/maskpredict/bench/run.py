@@ -11,16 +11,16 @@ from pathlib import Path
 
 import torch
 
+from maskpredict.bench.build_racers import RacersAndModels, ToCTranslate2, build_racers
 from maskpredict.bench.comparison import check_baselines, cross_overs, default_baselines, ratios
 from maskpredict.bench.config import COMPUTE_TYPES, BenchConfig
-from maskpredict.bench.course import Course, built_in, choose
-from maskpredict.bench.lineup import LineUp, ToCTranslate2, line_up
-from maskpredict.bench.machine import Others, describe_machine
+from maskpredict.bench.machine import BackgroundLoad, describe_machine
 from maskpredict.bench.race import Heat, Race
-from maskpredict.bench.racers.base import Track
-from maskpredict.bench.result import RaceResult
-from maskpredict.bench.times import racer_results
-from maskpredict.bench.warm_up import Ready, warm_up
+from maskpredict.bench.race_result import RaceResult
+from maskpredict.bench.racer_result import racer_results
+from maskpredict.bench.racers.base import ComputeSettings
+from maskpredict.bench.warm_up import WarmedUpRacers, warm_up
+from maskpredict.bench.workload import Workload, built_in_sentences, choose
 from maskpredict.errors import UserError
 from maskpredict.evaluate.reference_set import ReferenceSet
 from maskpredict.progress import Progress
@@ -42,23 +42,25 @@ def bench(
     deadline = time.monotonic() + (config.seconds or math.inf)
     track = _track(config)
     with tempfile.TemporaryDirectory(prefix="maskpredict-bench-") as scratch, Progress(quiet=quiet) as progress:
-        lined_up = line_up(config, track, to_ctranslate2, Path(scratch))
+        lined_up = build_racers(config, track, to_ctranslate2, Path(scratch))
         check_baselines(config.baselines, [racer.entry for racer in lined_up.racers])
         course = _course(lined_up, test_set, config)
         race = Race(course.raced, config, track.device)
-        running = _Running(config, track, course, race, warm_up(lined_up.racers, race, course, progress))
+        running = _RaceRun(config, track, course, race, warm_up(lined_up.racers, race, course, progress))
         running.go(deadline, save, progress)
         return running.result()
 
 
-class _Running:
+class _RaceRun:
     """A race, and what is known of it so far."""
 
-    def __init__(self, config: BenchConfig, track: Track, course: Course, race: Race, ready: Ready) -> None:
+    def __init__(
+        self, config: BenchConfig, track: ComputeSettings, course: Workload, race: Race, ready: WarmedUpRacers
+    ) -> None:
         self.config, self.track, self.course = config, track, course
         self.race, self.ready = race, ready
         self.machine = describe_machine(track.device, track.threads)
-        self.others = Others()
+        self.others = BackgroundLoad()
         self.total = config.rounds * len(race.batch_sizes) * len(ready.racers)
         self.heats: list[Heat] = []
         self.over = False
@@ -110,18 +112,18 @@ class _Running:
         return remarks
 
 
-def _track(config: BenchConfig) -> Track:
+def _track(config: BenchConfig) -> ComputeSettings:
     device = find_device(config.device)
     if config.threads is not None:
         torch.set_num_threads(config.threads)
     types = config.compute_types or COMPUTE_TYPES.get(device.type, ("float32",))
-    return Track(str(device), torch.get_num_threads(), types)
+    return ComputeSettings(str(device), torch.get_num_threads(), types)
 
 
-def _course(lined_up: LineUp, test_set: ReferenceSet | None, config: BenchConfig) -> Course:
+def _course(lined_up: RacersAndModels, test_set: ReferenceSet | None, config: BenchConfig) -> Workload:
     models = [model.contents for model in lined_up.models]
     languages = models[0].languages
-    test_set = test_set or built_in(languages)
+    test_set = test_set or built_in_sentences(languages)
     if test_set.languages not in (None, languages):
         raise UserError(f"{test_set.name} is not {languages.source} to {languages.target}, as the models are.")
     # Our Translator would cut a longer sentence into pieces, and the peers would cut it off.

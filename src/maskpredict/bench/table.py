@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from maskpredict.bench.machine import Machine
-from maskpredict.bench.result import RaceResult
-from maskpredict.bench.times import RacerResult
+from maskpredict.bench.race_result import RaceResult
+from maskpredict.bench.racer_result import RacerResult
 from maskpredict.bench.timing import Spread
 
 

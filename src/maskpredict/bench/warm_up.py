@@ -6,10 +6,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from maskpredict.bench.course import Course
 from maskpredict.bench.race import Race
+from maskpredict.bench.racer_result import RacerScore
 from maskpredict.bench.racers.base import Entry, Racer
-from maskpredict.bench.times import Score
+from maskpredict.bench.workload import Workload
 from maskpredict.errors import UserError
 from maskpredict.evaluate.scores import score_corpus
 from maskpredict.progress import Progress
@@ -21,11 +21,11 @@ ENOUGH = 0.95
 
 
 @dataclass(frozen=True)
-class Ready:
+class WarmedUpRacers:
     """Who races."""
 
     racers: list[Racer]
-    scores: dict[str, Score]
+    scores: dict[str, RacerScore]
     """By name of the racer."""
     signature: str
     """Of the BLEU scores."""
@@ -33,7 +33,7 @@ class Ready:
     """Who cannot race and why, and who does not translate as expected."""
 
 
-def warm_up(racers: Sequence[Racer], race: Race, course: Course, progress: Progress) -> Ready:
+def warm_up(racers: Sequence[Racer], race: Race, course: Workload, progress: Progress) -> WarmedUpRacers:
     """Load and score the racers."""
     ready: list[Racer] = []
     texts: dict[str, list[str]] = {}
@@ -52,15 +52,15 @@ def warm_up(racers: Sequence[Racer], race: Race, course: Course, progress: Progr
         raise UserError(f"nobody can race: {' '.join(missing)}")
     entries = [racer.entry for racer in ready]
     bleu = {name: _bleu(own, course) for name, own in texts.items()}
-    scores = {entry.name: Score(bleu[entry.name][0], _same_texts(entry, texts)) for entry in entries}
+    scores = {entry.name: RacerScore(bleu[entry.name][0], _same_texts(entry, texts)) for entry in entries}
     notes = [f"{', '.join(names)} cannot race: {reason}" for reason, names in missing.items()]
-    notes += _strangers(entries, scores)
+    notes += _mismatches(entries, scores)
     for note in notes:
         logger.warning(note)
-    return Ready(ready, scores, bleu[entries[0].name][1], notes)
+    return WarmedUpRacers(ready, scores, bleu[entries[0].name][1], notes)
 
 
-def _bleu(texts: Sequence[str], course: Course) -> tuple[float, str]:
+def _bleu(texts: Sequence[str], course: Workload) -> tuple[float, str]:
     """Score and signature."""
     found = score_corpus(texts, course.references, metrics=("bleu",), target_language=course.target_language)
     return found.scores[0].score, found.scores[0].signature
@@ -72,7 +72,7 @@ def _same_texts(entry: Entry, texts: Mapping[str, list[str]]) -> float | None:
     return None if other is None else sum(map(str.__eq__, own, other)) / len(own)
 
 
-def _strangers(entries: Sequence[Entry], scores: Mapping[str, Score]) -> list[str]:
+def _mismatches(entries: Sequence[Entry], scores: Mapping[str, RacerScore]) -> list[str]:
     """Racers that should translate like another in the same precision, and do not."""
     notes = []
     for entry in entries:

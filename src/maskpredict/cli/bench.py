@@ -13,7 +13,7 @@ from maskpredict.cli.streams import output
 from maskpredict.errors import UserError
 
 if TYPE_CHECKING:
-    from maskpredict.bench.config import Passes
+    from maskpredict.bench.config import PassesAndCandidates
     from maskpredict.evaluate.reference_set import ReferenceSet
 
 T = TypeVar("T")
@@ -70,7 +70,7 @@ def bench(
     Several values stand between commas. The table goes to standard output.
     """
     from maskpredict.bench.config import BenchConfig, quick_values
-    from maskpredict.bench.files import new_results, write_json, write_results
+    from maskpredict.bench.result_files import new_results, write_json, write_results
     from maskpredict.bench.run import bench as run
     from maskpredict.bench.table import markdown
     from maskpredict.export import export_ctranslate2
@@ -131,11 +131,11 @@ def _listed(text: str | None, option: str, parse: Callable[[str], T]) -> tuple[T
         raise UserError(f"{option} cannot be {text!r}; `maskpredict bench --help` shows how to write it.") from None
 
 
-def _passes(text: str) -> Passes:
-    from maskpredict.bench.config import Passes
+def _passes(text: str) -> PassesAndCandidates:
+    from maskpredict.bench.config import PassesAndCandidates
 
     iterations, _, length_candidates = text.partition(":")
-    return Passes(int(iterations), int(length_candidates or 1))
+    return PassesAndCandidates(int(iterations), int(length_candidates or 1))
 
 
 def _test_set(data: Path | None, split: str | None, source: Path | None, references: list[Path]) -> ReferenceSet | None:

@@ -23,10 +23,10 @@ PREFERRED = ("checkpoint_best_average.pt", "checkpoint_best.pt", "checkpoint_las
 """Names that are looked for in a folder, in this order, before any other `.pt` file."""
 
 
-class _Nothing:
+class _Placeholder:
     """What is left of an object that is of no use here."""
 
-    def __new__(cls, *_: object) -> _Nothing:
+    def __new__(cls, *_: object) -> _Placeholder:
         return super().__new__(cls)
 
     def __setstate__(self, state: object) -> None:
@@ -35,7 +35,7 @@ class _Nothing:
 
 _ALLOWED: list[Any] = [
     argparse.Namespace,
-    *((_Nothing, f"fairseq.meters.{name}") for name in ("AverageMeter", "TimeMeter", "StopwatchMeter")),
+    *((_Placeholder, f"fairseq.meters.{name}") for name in ("AverageMeter", "TimeMeter", "StopwatchMeter")),
 ]
 """Classes that are let through, or by which others are replaced; never a function."""
 

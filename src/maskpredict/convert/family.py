@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from maskpredict.convert.checkpoint import Checkpoint
-from maskpredict.convert.layers import Flavour
+from maskpredict.convert.layers import ArchitectureDefaults
 from maskpredict.tokenizer import SpecialIds
 
 
@@ -24,7 +24,7 @@ class Family:
     symbols: tuple[str, ...]
     """The symbols in front of those in the dictionary files."""
     special: SpecialIds
-    flavour: Flavour
+    defaults: ArchitectureDefaults
     system: Callable[[Checkpoint], str]
     """Name of the system that runs the model."""
     length_table: str | None = None

@@ -58,12 +58,12 @@ def convert(checkpoint: Checkpoint, family: Family, bpe_codes: Path | None = Non
     tensors = Tensors(checkpoint)
     lengths = None if family.length_table is None else tensors.take(family.length_table)
     classes = None if lengths is None else len(lengths)
-    config, weights = convert_transformer(checkpoint, tensors, family.flavour, classes)
+    config, weights = convert_transformer(checkpoint, tensors, family.defaults, classes)
     if lengths is not None:
         weights["length.table.weight"] = lengths
     if family.begins_with_eos:
-        _let_bos_mean_eos(weights, config, family.special)
-    tensors.refuse_rest()
+        _copy_eos_to_bos(weights, config, family.special)
+    tensors.refuse_unused()
     rows = (len(weights["transformer.source.tokens.weight"]), len(weights["transformer.target.tokens.weight"]))
     tokenizers = read_tokenizers(checkpoint.path.parent, languages, family.symbols, family.special, rows, merges)
     system = find_system(family.system(checkpoint))(config, vocabulary_of(tokenizers))
@@ -84,7 +84,7 @@ def _refuse_other_family(checkpoint: Checkpoint, family: Family) -> None:
         raise UserError(f"{checkpoint.path} is {actual.what}, not {family.what}; import it as {actual.name}.")
 
 
-def _let_bos_mean_eos(weights: dict[str, Tensor], config: ModelConfig, special: SpecialIds) -> None:
+def _copy_eos_to_bos(weights: dict[str, Tensor], config: ModelConfig, special: SpecialIds) -> None:
     """Give BOS the vector of the end mark, so that our decoder, fed BOS, sees what theirs saw.
 
     BOS itself is nothing that such a model says or reads; where tables are tied, it must be suppressed.

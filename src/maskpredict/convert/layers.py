@@ -34,11 +34,11 @@ _UNSUPPORTED = {
     "encoder_embed_scale": "an embedding scale of its own",
     "decoder_embed_scale": "an embedding scale of its own",
 }
-_WITHOUT_MEANING = ("version", "embed_positions._float_tensor", "embed_positions.weights")
+_IGNORED = ("version", "embed_positions._float_tensor", "embed_positions.weights")
 
 
 @dataclass(frozen=True)
-class Flavour:
+class ArchitectureDefaults:
     """What is fixed in a family of models and does not stand in its checkpoints."""
 
     norm_epsilon: float
@@ -56,7 +56,7 @@ class Tensors:
         self._left = {
             name: tensor.float()
             for name, tensor in checkpoint.tensors.items()
-            if name.partition(".")[2] not in _WITHOUT_MEANING
+            if name.partition(".")[2] not in _IGNORED
         }
 
     def take(self, *names: str) -> Tensor:
@@ -70,7 +70,7 @@ class Tensors:
         """The tensor that has one of these names, or None."""
         return next((self._left.pop(name) for name in names if name in self._left), None)
 
-    def refuse_rest(self) -> None:
+    def refuse_unused(self) -> None:
         """Notice what nobody took."""
         if self._left:
             raise UserError(
@@ -92,12 +92,12 @@ def refuse_unsupported(checkpoint: Checkpoint) -> None:
 
 
 def convert_transformer(
-    checkpoint: Checkpoint, tensors: Tensors, flavour: Flavour, length_classes: int | None
+    checkpoint: Checkpoint, tensors: Tensors, defaults: ArchitectureDefaults, length_classes: int | None
 ) -> tuple[ModelConfig, dict[str, Tensor]]:
     """The config, and the weights under the names they have in `systems`; tied tables appear under all their names."""
     settings = checkpoint.settings
     tables, embeddings = _tables(tensors)
-    source, target = (_positions(side, checkpoint, tensors, flavour) for side in ("encoder", "decoder"))
+    source, target = (_positions(side, checkpoint, tensors, defaults) for side in ("encoder", "decoder"))
     # Rows are padded to whole multiples, and no sentence may reach a position that was never trained.
     max_positions = min(len(source), len(target)) // ROWS * ROWS
     config = ModelConfig(
@@ -108,9 +108,9 @@ def convert_transformer(
         decoder_layers=int(_setting(checkpoint, "decoder_layers")),
         dropout=float(settings.get("dropout", 0.0)),
         norm="pre" if _both(checkpoint, "normalize_before") else "post",
-        activation=_activation(checkpoint, flavour),
-        norm_epsilon=flavour.norm_epsilon,
-        scale_embeddings=flavour.scale_embeddings and not settings.get("no_scale_embedding"),
+        activation=_activation(checkpoint, defaults),
+        norm_epsilon=defaults.norm_epsilon,
+        scale_embeddings=defaults.scale_embeddings and not settings.get("no_scale_embedding"),
         embeddings=embeddings,
         max_positions=max_positions,
         length_classes=None if length_classes == max_positions else length_classes,
@@ -136,9 +136,9 @@ def _tables(tensors: Tensors) -> tuple[dict[str, Tensor], Literal["shared", "tar
     return tables, "shared" if torch.equal(source, target) else "target"
 
 
-def _positions(side: str, checkpoint: Checkpoint, tensors: Tensors, flavour: Flavour) -> Tensor:
+def _positions(side: str, checkpoint: Checkpoint, tensors: Tensors, defaults: ArchitectureDefaults) -> Tensor:
     """One row for each place in a sentence: fairseq's positions count from behind the id of PAD."""
-    first = flavour.pad + 1
+    first = defaults.pad + 1
     learned = tensors.find(f"{side}.embed_positions.weight")
     if learned is not None:
         return learned[first:]
@@ -206,8 +206,8 @@ def _both(checkpoint: Checkpoint, name: str) -> int:
     return int(encoder)
 
 
-def _activation(checkpoint: Checkpoint, flavour: Flavour) -> Literal["gelu", "relu"]:
-    asked = checkpoint.settings.get("activation_fn", flavour.activation)
+def _activation(checkpoint: Checkpoint, defaults: ArchitectureDefaults) -> Literal["gelu", "relu"]:
+    asked = checkpoint.settings.get("activation_fn", defaults.activation)
     if asked not in ("gelu", "relu"):
         raise UserError(f"{checkpoint.path} has the activation {asked}; only gelu and relu are supported.")
     return "gelu" if asked == "gelu" else "relu"

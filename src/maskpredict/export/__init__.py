@@ -8,8 +8,8 @@ from typing import Protocol
 from maskpredict.export.browser_folder import export_browser
 from maskpredict.export.ctranslate2_folder import export_ctranslate2
 from maskpredict.export.onnx_graphs import export_onnx
-from maskpredict.export.opening import Exported
 from maskpredict.export.transformers_folder import export_transformers
+from maskpredict.export.writing import Exported
 from maskpredict.model.folder import ModelFolder
 
 

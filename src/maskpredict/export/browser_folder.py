@@ -22,14 +22,14 @@ from maskpredict.export import onnx_graphs
 from maskpredict.export.browser_runtime import PROGRAM_FILE, copy_runtime
 from maskpredict.export.browser_vocabulary import vocabulary
 from maskpredict.export.onnx_graphs import DECODER_FILE, ENCODER_FILE, export_onnx
-from maskpredict.export.opening import Exported, Format, leaving
+from maskpredict.export.writing import Exported, FolderFormat, export_folder
 from maskpredict.model.folder import CARD_FILE, ModelFolder
 from maskpredict.runtime.presets import PRESETS
 from maskpredict.systems import CMLM
 from maskpredict.tokenizer import SentencePieceTokenizer, Tokenizers
 
 DESCRIPTION_FILE, INDEX_FILE, LICENCE_FILE = "browser.json", "index.html", "onnxruntime-LICENSE.txt"
-FORMAT = Format("browser", ("int8", "float32"), marker=DESCRIPTION_FILE, packages=onnx_graphs.FORMAT.packages)
+FORMAT = FolderFormat("browser", ("int8", "float32"), marker=DESCRIPTION_FILE, packages=onnx_graphs.FORMAT.packages)
 FORMAT_VERSION = 1
 
 _OWN_PAGE = Path(__file__).parent / "browser_page"
@@ -47,7 +47,7 @@ def export_browser(
     runtime: Path | None = None,
 ) -> Exported:
     """Write a CMLM as a page that runs it; `runtime` is the npm package onnxruntime-web, which else npm fetches."""
-    with leaving(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
+    with export_folder(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
         _refuse_others(contents)
         vocabularies = _write_vocabularies(contents.tokenizers, partial / "vocabulary")
         version = _write_runtime(runtime, partial / "runtime")

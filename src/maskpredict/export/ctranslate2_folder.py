@@ -15,13 +15,13 @@ import numpy as np
 from torch import Tensor
 
 from maskpredict.errors import UserError
-from maskpredict.export.opening import Exported, Format, leaving
+from maskpredict.export.writing import Exported, FolderFormat, export_folder
 from maskpredict.model.folder import CARD_FILE, ModelFolder
 from maskpredict.runtime.settings import resolve_settings
 from maskpredict.systems import Autoregressive, build_system
 from maskpredict.tokenizer import Tokenizer
 
-FORMAT = Format(
+FORMAT = FolderFormat(
     "CTranslate2", ("float32", "float16", "bfloat16", "int8"), marker="model.bin", packages=("ctranslate2",)
 )
 NEVER = -1e4
@@ -32,7 +32,7 @@ def export_ctranslate2(
     model: str | Path | ModelFolder, out: Path, *, precision: str = "float32", overwrite: bool = False
 ) -> Exported:
     """Write an autoregressive model as a CTranslate2 folder."""
-    with leaving(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
+    with export_folder(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
         if contents.system != Autoregressive.name:
             raise UserError(
                 f"CTranslate2 runs autoregressive models and this is a {contents.system}; onnx takes a cmlm, too."

@@ -25,8 +25,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from maskpredict.export.opening import Exported, Format, leaving
 from maskpredict.export.passes import decode, encode, refuse_other_systems
+from maskpredict.export.writing import Exported, FolderFormat, export_folder
 from maskpredict.model.folder import CARD_FILE, ModelFolder
 from maskpredict.model.transformer import suppress
 from maskpredict.runtime.settings import resolve_settings
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 ENCODER_FILE, DECODER_FILE, DESCRIPTION_FILE = "encoder.onnx", "decoder.onnx", "onnx.json"
-FORMAT = Format("ONNX", ("float32", "int8"), marker=DECODER_FILE, packages=("onnx", "onnxscript", "onnxruntime"))
+FORMAT = FolderFormat("ONNX", ("float32", "int8"), marker=DECODER_FILE, packages=("onnx", "onnxscript", "onnxruntime"))
 FORMAT_VERSION = 1
 OPSET = 20
 
@@ -45,7 +45,7 @@ def export_onnx(
     model: str | Path | ModelFolder, out: Path, *, precision: str = "float32", overwrite: bool = False
 ) -> Exported:
     """Write a model as ONNX graphs; with `int8`, weights are stored in 8 bits and activations rounded as they come."""
-    with leaving(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
+    with export_folder(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
         refuse_other_systems(contents.system)
         system = build_system(contents)
         suppressed = resolve_settings(system, contents.generation, {}).suppress_tokens

@@ -14,21 +14,21 @@ from typing import Any, cast
 
 from safetensors.torch import load_file, save_file
 
-from maskpredict.export.opening import Exported, Format, leaving
 from maskpredict.export.passes import refuse_other_systems
+from maskpredict.export.writing import Exported, FolderFormat, export_folder
 from maskpredict.model.folder import CONFIG_FILE, WEIGHTS_FILE, ModelFolder
 from maskpredict.model.stored_weights import Precision
 
 MODEL_TYPE = "maskpredict"
 ARCHITECTURE = "MaskPredictForTranslation"
-FORMAT = Format("transformers", ("float32", "float16", "bfloat16"), marker=CONFIG_FILE)
+FORMAT = FolderFormat("transformers", ("float32", "float16", "bfloat16"), marker=CONFIG_FILE)
 
 
 def export_transformers(
     model: str | Path | ModelFolder, out: Path, *, precision: str = "float32", overwrite: bool = False
 ) -> Exported:
     """Write a model as a folder for `AutoModel.from_pretrained`."""
-    with leaving(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
+    with export_folder(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
         refuse_other_systems(contents.system)
         contents.write(partial, precision=cast(Precision, precision))
         config = partial / CONFIG_FILE

@@ -43,7 +43,7 @@ class _Tensor:
         return self.size if self.becomes == self.dtype else self.size // _WIDE[self.dtype].itemsize * 2
 
 
-def halved(path: Path) -> Iterator[bytes]:
+def to_half_precision(path: Path) -> Iterator[bytes]:
     """The bytes of the same file in 16 bits."""
     with path.open("rb") as file:
         tensors, metadata = _read_header(file, path)

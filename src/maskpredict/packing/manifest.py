@@ -18,7 +18,7 @@ Encoding = Literal["stored", "xz"]
 
 
 @dataclass(frozen=True)
-class Part:
+class PartFile:
     """One of the flat files."""
 
     name: str
@@ -51,7 +51,7 @@ class Manifest:
     """Everything needed to put a folder back."""
 
     name: str
-    parts: tuple[Part, ...]
+    parts: tuple[PartFile, ...]
     members: tuple[Member, ...]
 
     @property
@@ -77,7 +77,7 @@ class Manifest:
                 )
             return cls(
                 content["name"],
-                tuple(Part(**part) for part in content["parts"]),
+                tuple(PartFile(**part) for part in content["parts"]),
                 tuple(Member(**member) for member in content["members"]),
             )
         except OSError as error:

@@ -10,8 +10,8 @@ from typing import Literal
 from maskpredict.errors import UserError
 from maskpredict.new_folder import new_folder
 from maskpredict.packing.compression import compress
-from maskpredict.packing.half_precision import OPTIMIZER_FILE, halved
-from maskpredict.packing.manifest import BLOCK, SUFFIX, Encoding, Manifest, Member, Part
+from maskpredict.packing.half_precision import OPTIMIZER_FILE, to_half_precision
+from maskpredict.packing.manifest import BLOCK, SUFFIX, Encoding, Manifest, Member, PartFile
 from maskpredict.progress import Progress
 
 PART_SIZE = 16 << 20
@@ -72,7 +72,7 @@ def _files(folder: Path, without_optimizer: bool) -> list[Path]:
 
 def _pack_file(path: Path, name: str, precision: str, parts: _PartWriter) -> Member:
     halve = precision == "float16" and path.suffix == ".safetensors"
-    content = _Counted(halved(path) if halve else _blocks(path))
+    content = _HashedBlocks(to_half_precision(path) if halve else _blocks(path))
     encoding: Encoding = "xz" if path.suffix in COMPRESSED else "stored"
     before = parts.total
     for block in compress(content) if encoding == "xz" else content:
@@ -86,7 +86,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
             yield block
 
 
-class _Counted:
+class _HashedBlocks:
     """Blocks on their way, with their size and sum."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
@@ -104,7 +104,7 @@ class _PartWriter:
 
     def __init__(self, folder: Path, name: str, size: int) -> None:
         self._folder, self._name, self._size = folder, name, size
-        self._parts: list[Part] = []
+        self._parts: list[PartFile] = []
         self._room, self._sum = 0, hashlib.sha256()
         self.total = 0
 
@@ -123,7 +123,7 @@ class _PartWriter:
             if not self._room:
                 self._end()
 
-    def close(self) -> tuple[Part, ...]:
+    def close(self) -> tuple[PartFile, ...]:
         """The finished parts."""
         if self._room:
             self._end()
@@ -136,5 +136,5 @@ class _PartWriter:
     def _end(self) -> None:
         self._file.close()
         path = Path(self._file.name)
-        self._parts.append(Part(path.name, path.stat().st_size, self._sum.hexdigest()))
+        self._parts.append(PartFile(path.name, path.stat().st_size, self._sum.hexdigest()))
         self._room = 0

@@ -10,7 +10,7 @@ from pathlib import Path
 from maskpredict.errors import UserError
 from maskpredict.new_folder import new_folder
 from maskpredict.packing.compression import decompress
-from maskpredict.packing.manifest import BLOCK, SUFFIX, Manifest, Member, Part
+from maskpredict.packing.manifest import BLOCK, SUFFIX, Manifest, Member, PartFile
 from maskpredict.progress import Progress
 
 
@@ -21,7 +21,7 @@ def unpack(parts_folder: Path, out: Path, *, progress: Progress | None = None) -
     _refuse_missing(manifest, path.parent)
     task = (progress or Progress(quiet=True)).task("Unpacking", total=len(manifest.members))
     with new_folder(out, overwrite=False, marker=path.name) as partial:
-        stream = _Stream(path.parent, manifest.parts)
+        stream = _PartReader(path.parent, manifest.parts)
         for member in manifest.members:
             _unpack_file(stream, member, partial / member.path, path)
             task.advance()
@@ -52,7 +52,7 @@ def _refuse_missing(manifest: Manifest, folder: Path) -> None:
             raise UserError(f"{folder / part.name} has {size:,} bytes, not {part.size:,}; transfer it again.")
 
 
-def _unpack_file(stream: _Stream, member: Member, target: Path, manifest: Path) -> None:
+def _unpack_file(stream: _PartReader, member: Member, target: Path, manifest: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     content = stream.take(member.packed_size)
     total = hashlib.sha256()
@@ -71,10 +71,10 @@ def _disagreement(manifest: Path, what: str) -> UserError:
     return UserError(f"{manifest} does not describe its parts ({what} comes out wrong); transfer it again.")
 
 
-class _Stream:
+class _PartReader:
     """The parts as one stream of bytes, each checked before its first byte is used."""
 
-    def __init__(self, folder: Path, parts: tuple[Part, ...]) -> None:
+    def __init__(self, folder: Path, parts: tuple[PartFile, ...]) -> None:
         self._blocks, self._rest = _checked_blocks(folder, parts), b""
 
     def take(self, size: int) -> Iterator[bytes]:
@@ -93,7 +93,7 @@ class _Stream:
             raise _disagreement(manifest, "the end")
 
 
-def _checked_blocks(folder: Path, parts: tuple[Part, ...]) -> Iterator[bytes]:
+def _checked_blocks(folder: Path, parts: tuple[PartFile, ...]) -> Iterator[bytes]:
     for part in parts:
         path = folder / part.name
         with path.open("rb") as file:

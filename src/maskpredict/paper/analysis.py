@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from matplotlib.figure import Figure
 
 from maskpredict.paper.study import Study
-from maskpredict.paper.table import Table
+from maskpredict.paper.table import ResultTable
 
 R = TypeVar("R")
 
@@ -26,7 +26,7 @@ class Analysis(Generic[R]):
     result: type[R]
     """A frozen dataclass of numbers."""
     run: Callable[[Study], R]
-    table: Callable[[R], Table]
+    table: Callable[[R], ResultTable]
     draw: Callable[[R], Figure | None] | None = None
     """The picture; None where there is nothing to draw."""
     note: Callable[[R], str] | None = None

@@ -19,7 +19,7 @@ from maskpredict.paper.cell import measured
 from maskpredict.paper.models import ModelFacts
 from maskpredict.paper.study import Study
 from maskpredict.paper.table import markdown
-from maskpredict.paper.translations import Machine
+from maskpredict.paper.translations import ComputeEnvironment
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Finding:
 def setup_of(study: Study) -> Setup:
     """What the numbers of a study depend on."""
     languages = study.dataset.languages
-    here = Machine(study.models.device_name(), version("torch"))
+    here = ComputeEnvironment(study.models.device_name(), version("torch"))
     machines = sorted(study.machines, key=astuple) or [here]
     return Setup(
         source_language=languages.source,

@@ -27,7 +27,7 @@ def analyze(study: Study, only: Sequence[str] = ()) -> AnalyzeReport:
     """Run the named analyses, or all. What cannot be measured becomes an empty cell with a reason."""
     names = list(dict.fromkeys(only)) or list(ANALYSES)
     check_names(names)
-    _refuse_what_nothing_can_come_of(study)
+    _validate(study)
     for number, name in enumerate(names):
         study.machines.clear()
         try:
@@ -45,7 +45,7 @@ def check_names(names: Sequence[str]) -> None:
             raise UserError(f"there is no analysis {name!r}; choose some of {', '.join(ANALYSES)}.")
 
 
-def _refuse_what_nothing_can_come_of(study: Study) -> None:
+def _validate(study: Study) -> None:
     """A wrong folder or name is a mistake to be told at once, not a hundred empty cells."""
     if study.split not in study.dataset.splits:
         raise UserError(f"{study.data} has no split {study.split!r}; it has {', '.join(study.dataset.splits)}.")

@@ -17,7 +17,13 @@ from maskpredict.evaluate.reference_set import sets_from_data
 from maskpredict.evaluate.scores import MetricScore, score_corpus
 from maskpredict.paper.cell import Cell, measured
 from maskpredict.paper.models import MODEL, Competitors, LoadedModels
-from maskpredict.paper.translations import Machine, Order, Translated, Translations, require_length_head
+from maskpredict.paper.translations import (
+    ComputeEnvironment,
+    TranslatedTestSet,
+    TranslationCache,
+    TranslationSpec,
+    require_length_head,
+)
 from maskpredict.progress import Progress
 
 CANDIDATES = 5
@@ -44,7 +50,7 @@ class Study:
     stop: Callable[[], bool] = lambda: False
     """Says when to end."""
     progress: Progress = field(default_factory=lambda: Progress(quiet=True))
-    machines: set[Machine] = field(default_factory=set)
+    machines: set[ComputeEnvironment] = field(default_factory=set)
     """What the translations of this analysis were computed with: several, if the study went on elsewhere."""
 
     @cached_property
@@ -69,12 +75,12 @@ class Study:
         return test.source.texts[: self.limit], test.references[0].texts[: self.limit]
 
     @cached_property
-    def _translations(self) -> Translations:
-        return Translations(self.texts / "translations", self.models, *self._pairs, self.stop, self.progress)
+    def _translations(self) -> TranslationCache:
+        return TranslationCache(self.texts / "translations", self.models, *self._pairs, self.stop, self.progress)
 
-    def translate(self, role: str, settings: dict[str, Any], **order: Any) -> Translated:
-        """The translations of the test set by a model; `order` holds further fields of `Order`."""
-        wanted = Order(role, settings, **order)
+    def translate(self, role: str, settings: dict[str, Any], **order: Any) -> TranslatedTestSet:
+        """The translations of the test set by a model; `order` holds further fields of `TranslationSpec`."""
+        wanted = TranslationSpec(role, settings, **order)
         found = self._translations.get(wanted)
         if not wanted.device:  # else it was to be computed somewhere else
             self.machines.add(found.machine)
@@ -82,9 +88,9 @@ class Study:
 
     def has(self, role: str, settings: dict[str, Any], **order: Any) -> bool:
         """Whether these translations are at hand, made here or elsewhere."""
-        return self._translations.has(Order(role, settings, **order))
+        return self._translations.has(TranslationSpec(role, settings, **order))
 
-    def mask_predict(self, passes: int | str, candidates: int = CANDIDATES, **order: Any) -> Translated:
+    def mask_predict(self, passes: int | str, candidates: int = CANDIDATES, **order: Any) -> TranslatedTestSet:
         """The translations by the model itself, with T passes and l length candidates."""
         return self.translate(MODEL, passes_and_candidates(passes, candidates), **order)
 
@@ -106,7 +112,7 @@ class Study:
             partial.replace(path)
         return from_dict(MetricScore, json.loads(path.read_text(encoding="utf-8")))
 
-    def bleu(self, translate: Callable[[], Translated], *, confidence: int = 0) -> Cell:
+    def bleu(self, translate: Callable[[], TranslatedTestSet], *, confidence: int = 0) -> Cell:
         """BLEU of what `translate` returns, or the reason why it cannot."""
 
         def score() -> Cell:

@@ -33,7 +33,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """Rows of text and numbers."""
 
     columns: tuple[Column, ...]
@@ -41,7 +41,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Shown:
+class RenderedTable:
     """A table as text: what Markdown and HTML are made of."""
 
     head: list[str]
@@ -52,17 +52,17 @@ class Shown:
     """Columns to align to the right."""
 
 
-def shown(table: Table) -> Shown:
+def shown(table: ResultTable) -> RenderedTable:
     """The text of every cell, with a number in brackets where a note explains an empty one."""
     notes: list[str] = []
     rows = [
         [_marked(column, entry, notes) for column, entry in zip(table.columns, row, strict=True)] for row in table.rows
     ]
     numeric = [any(isinstance(row[place], Cell) for row in table.rows) for place in range(len(table.columns))]
-    return Shown([column.title for column in table.columns], rows, notes, numeric)
+    return RenderedTable([column.title for column in table.columns], rows, notes, numeric)
 
 
-def markdown(table: Table) -> str:
+def markdown(table: ResultTable) -> str:
     """The table and its notes."""
     text = shown(table)
     rule = ["---:" if numeric else "---" for numeric in text.numeric]

@@ -44,7 +44,7 @@ class Stopped(Exception):
 
 
 @dataclass(frozen=True)
-class Order:
+class TranslationSpec:
     """Which translations are wanted."""
 
     role: str
@@ -75,7 +75,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Sentence:
+class TranslatedSentence:
     """A translation, and what its trace says if it was asked for."""
 
     translation: Translation
@@ -84,7 +84,7 @@ class Sentence:
 
 
 @dataclass(frozen=True)
-class Machine:
+class ComputeEnvironment:
     """What translations were computed with."""
 
     device: str
@@ -93,13 +93,13 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Translated:
+class TranslatedTestSet:
     """The translations of an order, in the order of the test set."""
 
-    sentences: list[Sentence]
+    sentences: list[TranslatedSentence]
     seconds: float | None
     """None where no clock was running."""
-    machine: Machine
+    machine: ComputeEnvironment
 
     @property
     def translations(self) -> list[Translation]:
@@ -112,7 +112,7 @@ class Translated:
         return [translation.text for translation in self.translations]
 
 
-class Translations:
+class TranslationCache:
     """Makes translations, or finds them in `folder`."""
 
     def __init__(
@@ -128,7 +128,7 @@ class Translations:
         self.source, self.references = source, references
         self.stop, self.progress = stop, progress
 
-    def get(self, order: Order) -> Translated:
+    def get(self, order: TranslationSpec) -> TranslatedTestSet:
         """The translations of an order; raises `Stopped` when told to end before the last."""
         path = self._path(order)
         if not path.exists():
@@ -138,21 +138,21 @@ class Translations:
             self._make(order, path)
         return _read(path)
 
-    def has(self, order: Order) -> bool:
+    def has(self, order: TranslationSpec) -> bool:
         """Whether they are finished."""
         return self._path(order).exists()
 
-    def _path(self, order: Order) -> Path:
+    def _path(self, order: TranslationSpec) -> Path:
         return self.folder / f"{order.name}.{self._digest(order)}.jsonl"
 
-    def _digest(self, order: Order) -> str:
+    def _digest(self, order: TranslationSpec) -> str:
         texts = [self.source, self.references if order.gold_length else []]
         # Where it is computed does not count: a study may go on elsewhere. How exactly does.
         compute_type = order.compute_type or self.models.competitors.compute_type
         key = [self.models.fingerprint(order.role), asdict(order), compute_type, texts]
         return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:12]
 
-    def _make(self, order: Order, path: Path) -> None:
+    def _make(self, order: TranslationSpec, path: Path) -> None:
         translator = self.models.translator(order.role, device=order.device, compute_type=order.compute_type)
         lines = self._lines(order, translator)
         task = self.progress.task(order.name, total=len(lines))
@@ -172,14 +172,14 @@ class Translations:
                     if self.stop():
                         raise Stopped
         task.finish()
-        machine = Machine(device_name(translator.device), torch.__version__)
+        machine = ComputeEnvironment(device_name(translator.device), torch.__version__)
         head = {"order": asdict(order), "seconds": seconds, "machine": asdict(machine)}
         finished = path.with_name(f"{path.name}.finished")
         finished.write_text(json.dumps(head) + "\n" + partial.read_text(encoding="utf-8"), encoding="utf-8")
         finished.replace(path)
         partial.unlink()
 
-    def _lines(self, order: Order, translator: Translator) -> list[Line]:
+    def _lines(self, order: TranslationSpec, translator: Translator) -> list[Line]:
         sources, references = self.source[: order.first], self.references[: order.first]
         if not order.gold_length:
             return [Line(source) for source in sources]
@@ -204,13 +204,13 @@ def _fits(translator: Translator, source: str, reference: str) -> bool:
     return len(source_ids) <= translator.max_input_length and with_end_mark < translator.system.config.max_positions
 
 
-def _windows(translator: Translator, order: Order, lines: Sequence[Line]) -> Iterator[list[str]]:
+def _windows(translator: Translator, order: TranslationSpec, lines: Sequence[Line]) -> Iterator[list[str]]:
     found = translator.translate_lines(lines, window=WINDOW, max_batch_size=order.batch, **order.settings)
     while window := [_to_json(translation) for translation in islice(found, WINDOW)]:
         yield window
 
 
-def _timed(translator: Translator, order: Order, lines: list[Line], partial: Path) -> float:
+def _timed(translator: Translator, order: TranslationSpec, lines: list[Line], partial: Path) -> float:
     def translate(some: Sequence[Line]) -> list[Translation]:
         return list(
             translator.translate_lines(
@@ -259,14 +259,14 @@ def _to_json(translation: Translation) -> str:
     return json.dumps(record, ensure_ascii=False)
 
 
-def _read(path: Path) -> Translated:
+def _read(path: Path) -> TranslatedTestSet:
     with path.open(encoding="utf-8") as file:
         head = json.loads(next(file))
         sentences = [_sentence(json.loads(line)) for line in file]
-    return Translated(sentences, head["seconds"], Machine(**head["machine"]))
+    return TranslatedTestSet(sentences, head["seconds"], ComputeEnvironment(**head["machine"]))
 
 
-def _sentence(record: dict[str, Any]) -> Sentence:
+def _sentence(record: dict[str, Any]) -> TranslatedSentence:
     changes = tuple(record.pop("changes", ()))
     lengths = tuple(record.pop("lengths", ()))
-    return Sentence(Translation(**record, lengths=lengths), changes)
+    return TranslatedSentence(Translation(**record, lengths=lengths), changes)

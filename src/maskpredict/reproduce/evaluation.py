@@ -26,7 +26,7 @@ from maskpredict.corpus.dataset import Dataset
 from maskpredict.evaluate.normalization import normalize
 from maskpredict.evaluate.scores import score_corpus
 from maskpredict.progress import Progress, Task
-from maskpredict.reproduce.recipe import EvaluateConfig
+from maskpredict.reproduce.recipe import EvaluateStageConfig
 from maskpredict.runtime.translator import Translator
 
 WINDOW = 1_024
@@ -37,7 +37,7 @@ SYSTEMS = ("teacher", "student", "final")
 
 
 @dataclass(frozen=True)
-class Score:
+class SplitScore:
     """A score, and all that it depends on."""
 
     system: str
@@ -66,9 +66,9 @@ def score_name(system: str, settings: Mapping[str, Any], split: str) -> str:
     return ".".join([system, *(f"{key}-{value}" for key, value in settings.items()), split])
 
 
-def read_scores(results: Path) -> list[Score]:
+def read_scores(results: Path) -> list[SplitScore]:
     """All scores in a folder: the teacher's first, then by system and settings."""
-    scores = [Score(**json.loads(path.read_text(encoding="utf-8"))) for path in results.glob("*.json")]
+    scores = [SplitScore(**json.loads(path.read_text(encoding="utf-8"))) for path in results.glob("*.json")]
     return sorted(scores, key=lambda score: (SYSTEMS.index(score.system), _natural(score.name)))
 
 
@@ -78,7 +78,7 @@ def scores_text(results: Path) -> str:
 
 
 def evaluate(
-    config: EvaluateConfig,
+    config: EvaluateStageConfig,
     models: Mapping[str, Path],
     data: Path,
     results: Path,
@@ -101,7 +101,7 @@ def evaluate(
 
 @dataclass(frozen=True)
 class _Scoring:
-    config: EvaluateConfig
+    config: EvaluateStageConfig
     dataset: Dataset
     results: Path
     stop: Callable[[], bool]
@@ -135,7 +135,7 @@ class _Scoring:
         language = self.dataset.languages.target
         scored, right = (normalize(lines, self.config.normalize) for lines in (outputs, references))
         (said,) = score_corpus(scored, [right], metrics=[METRIC], target_language=language).scores
-        score = Score(
+        score = SplitScore(
             system=system,
             settings=settings,
             split=split,
@@ -170,7 +170,7 @@ def _signed(signature: str, normalization: str) -> str:
     return f"{signature}|normalize:{normalization}" if normalization else signature
 
 
-def _write(results: Path, score: Score, outputs: Sequence[str]) -> None:
+def _write(results: Path, score: SplitScore, outputs: Sequence[str]) -> None:
     (results / f"{score.name}.txt").write_text("".join(f"{line}\n" for line in outputs), encoding="utf-8")
     partial = results / f"{score.name}.partial"
     partial.write_text(json.dumps(asdict(score), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

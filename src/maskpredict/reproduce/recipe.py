@@ -54,7 +54,7 @@ class ToyCorpus:
 
 
 @dataclass(frozen=True)
-class EvaluateConfig:
+class EvaluateStageConfig:
     """What is scored on every test set, with sacreBLEU."""
 
     teacher: tuple[dict[str, Any], ...] = ({"beam_size": 5},)
@@ -171,7 +171,7 @@ class Recipe:
     """More sources for the final training; none has the student's."""
     distill: dict[str, Any] = field(default_factory=dict)
     """The teacher's translating: the keys of `maskpredict distill` but data, teacher, out and seconds."""
-    evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
+    evaluate: EvaluateStageConfig = field(default_factory=EvaluateStageConfig)
     """What is scored."""
     ship: ShipConfig = field(default_factory=ShipConfig)
     """What comes out."""

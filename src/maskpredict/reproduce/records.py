@@ -40,7 +40,7 @@ class Record:
         partial.write_text(json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         partial.replace(path)
 
-    def can_go_on(self, values: Mapping[str, Any], before: str, growing: Sequence[str]) -> bool:
+    def can_continue(self, values: Mapping[str, Any], before: str, growing: Sequence[str]) -> bool:
         """Whether the only change since then is that some of the `growing` values have grown."""
         if fingerprint(self.values, before) != self.fingerprint:
             return False  # a stage before it has changed

@@ -14,7 +14,7 @@ from maskpredict.errors import UserError
 from maskpredict.reproduce.deadline import Deadline
 from maskpredict.reproduce.recipe import Recipe
 from maskpredict.reproduce.records import Record, fingerprint, set_aside
-from maskpredict.reproduce.stages import Job, Stage, stages
+from maskpredict.reproduce.stages import Stage, StageContext, stages
 
 COMPANY = int(os.environ.get("WORLD_SIZE", "1")) > 1
 """True under torchrun, when other processes work beside this one."""
@@ -70,7 +70,7 @@ def stage_states(recipe: Recipe, work: Path) -> list[StageState]:
         now = fingerprint(values, before)
         record = Record.read(_record_path(work, stage))
         state = _state(record, now)
-        if record and state is State.out_of_date and record.can_go_on(values, before, stage.goes_on_with_more):
+        if record and state is State.out_of_date and record.can_continue(values, before, stage.growing):
             state = State.begun
         states[stage.name] = StageState(stage, state, values, now, record)
     return list(states.values())
@@ -91,41 +91,41 @@ def reproduce(
     `data` is where the corpora lie, `stage` the only stage to make. A stage whose values have changed is made again
     only with `redo`, and its earlier result is kept under another name.
     """
-    job = Job(recipe, work, data, Deadline(seconds), quiet)
+    context = StageContext(recipe, work, data, Deadline(seconds), quiet)
     states = stage_states(recipe, work)
     wanted = _wanted(states, stage)
     if stage is not None:
         _check_inputs(wanted[0], states, work)
-    _refuse_surprises(wanted, work, redo)
+    _validate_states(wanted, work, redo)
     for number, own in enumerate(wanted):
         if own.state is State.finished:
             continue
-        _refuse_company(own.stage)
+        _refuse_several_processes(own.stage)
         if own.state is State.out_of_date and FIRST:
             kept = set_aside([*(work / name for name in own.stage.makes), _record_path(work, own.stage)])
             logging.getLogger(__name__).warning("The earlier result of %s is kept as %s.", own.stage.name, kept)
         if own.state is State.out_of_date:
             own = replace(own, record=None)
-        if job.deadline.over or not _make(own, job):
+        if context.deadline.over or not _make(own, context):
             return Reproduction(False, tuple(later.stage.name for later in wanted[number:]))
     return Reproduction(True, ())
 
 
-def _make(own: StageState, job: Job) -> bool:
+def _make(own: StageState, context: StageContext) -> bool:
     """Work on a stage and write down how far it came."""
-    path, started = _record_path(job.work, own.stage), time.monotonic()
+    path, started = _record_path(context.work, own.stage), time.monotonic()
     record = Record(own.fingerprint, own.values, seconds=own.seconds)
-    job.work.mkdir(parents=True, exist_ok=True)
+    context.work.mkdir(parents=True, exist_ok=True)
     if FIRST:
         record.write(path)
-    finished = own.stage.go_on(job)
+    finished = own.stage.run(context)
     seconds = round(own.seconds + time.monotonic() - started, 1)
     if FIRST:
         replace(record, finished=finished, seconds=seconds).write(path)
     return finished
 
 
-def _refuse_company(stage: Stage) -> None:
+def _refuse_several_processes(stage: Stage) -> None:
     """What one process does must not be done by several at once."""
     if COMPANY and not stage.shared:
         raise UserError(f"the stage {stage.name} is made by one process; call it without torchrun.")
@@ -153,7 +153,7 @@ def _check_inputs(wanted: StageState, states: list[StageState], work: Path) -> N
             raise UserError(f"{wanted.stage.name} needs {result}, which is {state}; make the stage {own.stage.name}.")
 
 
-def _refuse_surprises(wanted: list[StageState], work: Path, redo: bool) -> None:
+def _validate_states(wanted: list[StageState], work: Path, redo: bool) -> None:
     """Nothing is thrown away or built upon unless it is known to be what was asked for."""
     for own in wanted:
         name, result = own.stage.name, work / own.stage.makes[0]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from maskpredict.model.folder import ModelFolder
-from maskpredict.reproduce.evaluation import Score, read_scores
+from maskpredict.reproduce.evaluation import SplitScore, read_scores
 from maskpredict.reproduce.recipe import ShipConfig
 from maskpredict.training.checkpoint import RunState, checkpoints
 
@@ -21,7 +21,7 @@ def ship(config: ShipConfig, runs: dict[str, Path], results: Path, out: Path) ->
     replace(model, card=card, generation=generation).write(out, precision=config.precision, overwrite=True)
 
 
-def model_card(config: ShipConfig, model: ModelFolder, scores: list[Score], runs: dict[str, Path]) -> str:
+def model_card(config: ShipConfig, model: ModelFolder, scores: list[SplitScore], runs: dict[str, Path]) -> str:
     """Data, scores with their signatures, cost and licence, in Markdown."""
     millions = sum(tensor.numel() for tensor in model.weights.values()) / 1e6
     sections = [
@@ -35,7 +35,7 @@ def model_card(config: ShipConfig, model: ModelFolder, scores: list[Score], runs
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
-def _scores(scores: list[Score]) -> str:
+def _scores(scores: list[SplitScore]) -> str:
     if not scores:
         return ""
     splits = list(dict.fromkeys(score.split for score in scores))

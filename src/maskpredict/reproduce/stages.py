@@ -19,13 +19,13 @@ from maskpredict.reproduce.recipe import Recipe
 from maskpredict.reproduce.shipping import ship
 from maskpredict.training.loop import train
 
-ELSEWHERE = {"device", "threads", "processes", "engine", "batch_tokens", "checkpoint_every", "rewarmup"}
+MACHINE_SETTINGS = {"device", "threads", "processes", "engine", "batch_tokens", "checkpoint_every", "rewarmup"}
 """Values that say where and how something is computed, not what: another machine may have others."""
 _HERE = Path()
 
 
 @dataclass(frozen=True)
-class Job:
+class StageContext:
     """One call of `reproduce`."""
 
     recipe: Recipe
@@ -47,9 +47,9 @@ class Stage:
     """Stages whose results it reads; the last of them rests on the others."""
     values: Callable[[Recipe], dict[str, Any]]
     """What its result depends on, besides the stages before it."""
-    go_on: Callable[[Job], bool]
+    run: Callable[[StageContext], bool]
     """Begin it, or continue; True when it is finished."""
-    goes_on_with_more: tuple[str, ...] = ()
+    growing: tuple[str, ...] = ()
     """Values that may grow after it is finished: it then goes on from where it was."""
     shared: bool = False
     """True when several processes, started by torchrun, can work on it."""
@@ -60,8 +60,8 @@ def _prepare_values(recipe: Recipe) -> dict[str, Any]:
     return {name: value for name, value in to_dict(recipe).items() if name in names}
 
 
-def _prepare(job: Job) -> bool:
-    prepare_data(job.recipe, job.data, job.work / "corpus", job.work / "data", quiet=job.quiet)
+def _prepare(context: StageContext) -> bool:
+    prepare_data(context.recipe, context.data, context.work / "corpus", context.work / "data", quiet=context.quiet)
     return True
 
 
@@ -78,16 +78,16 @@ def _training(recipe: Recipe, name: str) -> Stage:
     if start in recipe.trained and (start != "teacher" or data == "raw"):
         needs += (start,)
 
-    def go_on(job: Job) -> bool:
-        config = job.recipe.training(name, job.work / folder, job.work / name)
-        if config.start_from in job.recipe.trained:
-            config = replace(config, start_from=str(job.work / config.start_from / "model"))
-        return train(config, stop_after=job.deadline.left, quiet=job.quiet).finished
+    def run(context: StageContext) -> bool:
+        config = context.recipe.training(name, context.work / folder, context.work / name)
+        if config.start_from in context.recipe.trained:
+            config = replace(config, start_from=str(context.work / config.start_from / "model"))
+        return train(config, stop_after=context.deadline.left, quiet=context.quiet).finished
 
     def values(recipe: Recipe) -> dict[str, Any]:
         return _training_values(recipe, name)
 
-    return Stage(name, (name,), needs, values, go_on, goes_on_with_more=("steps", "seconds"), shared=True)
+    return Stage(name, (name,), needs, values, run, growing=("steps", "seconds"), shared=True)
 
 
 def _training_values(recipe: Recipe, name: str) -> dict[str, Any]:
@@ -103,17 +103,17 @@ def _distill_values(recipe: Recipe) -> dict[str, Any]:
     return _without(to_dict(config), "data", "teacher", "out", "seconds")
 
 
-def _distill(job: Job) -> bool:
-    data, teacher, out = (job.work / name for name in ("data", "teacher", "distilled"))
-    return distill(job.recipe.distillation(data, teacher, out, job.deadline.left), quiet=job.quiet).finished
+def _distill(context: StageContext) -> bool:
+    data, teacher, out = (context.work / name for name in ("data", "teacher", "distilled"))
+    return distill(context.recipe.distillation(data, teacher, out, context.deadline.left), quiet=context.quiet).finished
 
 
 def _gather_values(recipe: Recipe) -> dict[str, Any]:
     return {"text": to_dict(recipe.enlarge)["text"]}
 
 
-def _gather(job: Job) -> bool:
-    gather(job.recipe, job.data, job.work)
+def _gather(context: StageContext) -> bool:
+    gather(context.recipe, context.data, context.work)
     return True
 
 
@@ -121,12 +121,12 @@ def _enlarge_values(recipe: Recipe) -> dict[str, Any]:
     return {"enlarge": to_dict(recipe.enlarge)}
 
 
-def _enlarge(job: Job) -> bool:
+def _enlarge(context: StageContext) -> bool:
     def distillation(data: Path, teacher: Path, out: Path) -> DistillConfig:
-        return job.recipe.distillation(data, teacher, out, job.deadline.left)
+        return context.recipe.distillation(data, teacher, out, context.deadline.left)
 
-    assert job.recipe.enlarge is not None
-    return enlarge(job.recipe.enlarge, distillation, job.work, quiet=job.quiet)
+    assert context.recipe.enlarge is not None
+    return enlarge(context.recipe.enlarge, distillation, context.work, quiet=context.quiet)
 
 
 def _evaluate_values(recipe: Recipe) -> dict[str, Any]:
@@ -135,18 +135,20 @@ def _evaluate_values(recipe: Recipe) -> dict[str, Any]:
     return _without(values, *(name for name in ("normalize", "limit") if not values[name]))
 
 
-def _main_runs(job: Job) -> dict[str, Path]:
+def _main_runs(context: StageContext) -> dict[str, Path]:
     """Run folders on the way to the model that is shipped, that one last."""
-    return {role: job.work / role for role in job.recipe.trained if role not in job.recipe.variants}
+    return {role: context.work / role for role in context.recipe.trained if role not in context.recipe.variants}
 
 
-def _evaluate(job: Job) -> bool:
-    data, results = job.work / "data", job.work / "results"
-    return evaluate(job.recipe.evaluate, _main_runs(job), data, results, lambda: job.deadline.over, quiet=job.quiet)
+def _evaluate(context: StageContext) -> bool:
+    data, results = context.work / "data", context.work / "results"
+    return evaluate(
+        context.recipe.evaluate, _main_runs(context), data, results, lambda: context.deadline.over, quiet=context.quiet
+    )
 
 
-def _ship(job: Job) -> bool:
-    ship(job.recipe.ship, _main_runs(job), job.work / "results", job.work / "model")
+def _ship(context: StageContext) -> bool:
+    ship(context.recipe.ship, _main_runs(context), context.work / "results", context.work / "model")
     return True
 
 
@@ -156,12 +158,12 @@ def _analyze_values(recipe: Recipe) -> dict[str, Any]:
     return {"analyze": to_dict(recipe.analyze), "variants": models, **scoring}
 
 
-def _analyze(job: Job) -> bool:
-    return analyze_work(job.recipe, job.work, lambda: job.deadline.over, quiet=job.quiet)
+def _analyze(context: StageContext) -> bool:
+    return analyze_work(context.recipe, context.work, lambda: context.deadline.over, quiet=context.quiet)
 
 
 def _without(values: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name not in ELSEWHERE and name not in names}
+    return {name: value for name, value in values.items() if name not in MACHINE_SETTINGS and name not in names}
 
 
 def stages(recipe: Recipe) -> tuple[Stage, ...]:

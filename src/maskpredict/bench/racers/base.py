@@ -15,7 +15,7 @@ from maskpredict.model.folder import ModelFolder
 
 LENGTH_PENALTY = 1.0
 MAX_LENGTH_RATIO = 2.0
-EXACT = "float32"
+FULL_PRECISION = "float32"
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Racer(Protocol):
 
 
 @dataclass(frozen=True)
-class Track:
+class ComputeSettings:
     """Where racers run."""
 
     device: str

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 
-from maskpredict.bench.racers.base import EXACT, Entry, RacedModel, Track
-from maskpredict.bench.racers.ctranslate2_process import Loaded, Process
+from maskpredict.bench.racers.base import FULL_PRECISION, ComputeSettings, Entry, RacedModel
+from maskpredict.bench.racers.ctranslate2_process import CTranslate2Process, ProcessConfig
 from maskpredict.errors import UserError
 
 
 class CTranslate2Racer:
     """A model in CTranslate2's format, tokenized by us."""
 
-    def __init__(self, entry: Entry, open_engine: Callable[[], Process], beams: int) -> None:
+    def __init__(self, entry: Entry, open_engine: Callable[[], CTranslate2Process], beams: int) -> None:
         self.entry, self.beams = entry, beams
         self._open = open_engine
 
@@ -30,7 +30,12 @@ class CTranslate2Racer:
 
 
 def ctranslate2_racers(
-    model: RacedModel, track: Track, beams: Sequence[int], make_folder: Callable[[], Path], *, rival: bool = False
+    model: RacedModel,
+    track: ComputeSettings,
+    beams: Sequence[int],
+    make_folder: Callable[[], Path],
+    *,
+    rival: bool = False,
 ) -> Iterator[CTranslate2Racer]:
     """A model with each beam size in each compute type; `make_folder` exports it, in float32, when it is needed.
 
@@ -47,12 +52,14 @@ def ctranslate2_racers(
                 settings=f"b={count}",
                 compute_type=compute_type,
                 what=f"CTranslate2, {'rival' if rival else 'the same'} model of {model.size}, beam {count}",
-                same_as="" if rival else f"ar-b{count}-{EXACT if compute_type == 'int8' else compute_type}",
+                same_as="" if rival else f"ar-b{count}-{FULL_PRECISION if compute_type == 'int8' else compute_type}",
             )
             yield CTranslate2Racer(entry, opened, count)
 
 
-def _open(model: RacedModel, make_folder: Callable[[], Path], track: Track, compute_type: str) -> Process:
+def _open(
+    model: RacedModel, make_folder: Callable[[], Path], track: ComputeSettings, compute_type: str
+) -> CTranslate2Process:
     if importlib.util.find_spec("ctranslate2") is None:
         raise UserError("CTranslate2 is not installed; get it with: pip install 'maskpredict[bench]'.")
     import ctranslate2
@@ -62,8 +69,8 @@ def _open(model: RacedModel, make_folder: Callable[[], Path], track: Track, comp
         raise UserError("this CTranslate2 finds no GPU; install one that was built for it.")
     if compute_type not in ctranslate2.get_supported_compute_types(device):
         raise UserError(f"CTranslate2 does not compute in {compute_type} on this {device.upper()}.")
-    return Process(
-        Loaded(
+    return CTranslate2Process(
+        ProcessConfig(
             model=str(model.path),
             folder=str(make_folder()),
             device=device,

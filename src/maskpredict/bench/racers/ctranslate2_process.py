@@ -21,13 +21,13 @@ from maskpredict.bench.racers.base import LENGTH_PENALTY, RacedModel
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder
 
-WAITING = {"OMP_WAIT_POLICY": "active", "GOMP_SPINCOUNT": "300000"}
+OPENMP_SETTINGS = {"OMP_WAIT_POLICY": "active", "GOMP_SPINCOUNT": "300000"}
 """How its threads wait for each other, unless there is an `OMP_WAIT_POLICY` already: the fastest way we found. As it
 comes, they fall asleep at every turn where there are no more cores than threads, and take more than twice as long."""
 
 
 @dataclass(frozen=True)
-class Loaded:
+class ProcessConfig:
     """What is loaded, and where."""
 
     model: str
@@ -40,11 +40,11 @@ class Loaded:
     threads: int
 
 
-class Process:
+class CTranslate2Process:
     """The process, seen from outside."""
 
-    def __init__(self, loaded: Loaded) -> None:
-        waiting = {} if "OMP_WAIT_POLICY" in os.environ else WAITING
+    def __init__(self, loaded: ProcessConfig) -> None:
+        waiting = {} if "OMP_WAIT_POLICY" in os.environ else OPENMP_SETTINGS
         self.running = subprocess.Popen(
             [sys.executable, "-m", __name__],
             stdin=subprocess.PIPE,
@@ -87,7 +87,7 @@ def main(questions: TextIO, answers: TextIO) -> None:
         question = json.loads(line)
         try:
             if engine is None:
-                engine, found = _Engine(Loaded(**question)), None
+                engine, found = _Engine(ProcessConfig(**question)), None
             else:
                 found = engine.translate(**question)
             answer: dict[str, object] = {"found": found}
@@ -97,7 +97,7 @@ def main(questions: TextIO, answers: TextIO) -> None:
 
 
 class _Engine:
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: ProcessConfig) -> None:
         import ctranslate2
 
         folder = Path(loaded.model)

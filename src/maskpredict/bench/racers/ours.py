@@ -6,8 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
-from maskpredict.bench.config import Passes
-from maskpredict.bench.racers.base import EXACT, LENGTH_PENALTY, MAX_LENGTH_RATIO, Entry, RacedModel, Track
+from maskpredict.bench.config import PassesAndCandidates
+from maskpredict.bench.racers.base import (
+    FULL_PRECISION,
+    LENGTH_PENALTY,
+    MAX_LENGTH_RATIO,
+    ComputeSettings,
+    Entry,
+    RacedModel,
+)
 from maskpredict.runtime.translator import Translator
 
 
@@ -29,7 +36,12 @@ class OurRacer:
 
 
 def mask_predict_racers(
-    model: RacedModel, track: Track, passes: Sequence[Passes], speeds: Sequence[str], *, shallow: bool = False
+    model: RacedModel,
+    track: ComputeSettings,
+    passes: Sequence[PassesAndCandidates],
+    speeds: Sequence[str],
+    *,
+    shallow: bool = False,
 ) -> Iterator[OurRacer]:
     """A CMLM with so many passes and length candidates in each compute type, and with presets in the main one.
 
@@ -48,7 +60,7 @@ def mask_predict_racers(
                 settings=f"T={t} l={candidates}",
                 compute_type=compute_type,
                 what=f"{what}, T={t} passes, l={candidates} length candidates",
-                same_as="" if compute_type == EXACT else f"{stem}-t{t}-l{candidates}-{EXACT}",
+                same_as="" if compute_type == FULL_PRECISION else f"{stem}-t{t}-l{candidates}-{FULL_PRECISION}",
             )
             yield OurRacer(entry, opened[compute_type], {"iterations": t, "length_candidates": candidates})
     for speed in speeds:
@@ -57,7 +69,7 @@ def mask_predict_racers(
         yield OurRacer(entry, opened[track.main_type], {"speed": speed})
 
 
-def one_pass_racers(model: RacedModel, track: Track) -> Iterator[OurRacer]:
+def one_pass_racers(model: RacedModel, track: ComputeSettings) -> Iterator[OurRacer]:
     """A model that translates in a single pass, in each compute type."""
     system = model.contents.system
     for compute_type in track.compute_types:
@@ -67,12 +79,12 @@ def one_pass_racers(model: RacedModel, track: Track) -> Iterator[OurRacer]:
             settings=system,
             compute_type=compute_type,
             what=f"our Translator, {system} model of {model.size}, one pass",
-            same_as="" if compute_type == EXACT else f"{system}-{EXACT}",
+            same_as="" if compute_type == FULL_PRECISION else f"{system}-{FULL_PRECISION}",
         )
         yield OurRacer(entry, _opener(model, track, compute_type), {})
 
 
-def beam_search_racers(model: RacedModel, track: Track, beams: Sequence[int]) -> Iterator[OurRacer]:
+def beam_search_racers(model: RacedModel, track: ComputeSettings, beams: Sequence[int]) -> Iterator[OurRacer]:
     """An autoregressive model with each beam size in each compute type."""
     for compute_type in track.compute_types:
         opened = _opener(model, track, compute_type)
@@ -83,13 +95,13 @@ def beam_search_racers(model: RacedModel, track: Track, beams: Sequence[int]) ->
                 settings=f"b={count}",
                 compute_type=compute_type,
                 what=f"our Translator, autoregressive model of {model.size}, beam {count}",
-                same_as="" if compute_type == EXACT else f"ar-b{count}-{EXACT}",
+                same_as="" if compute_type == FULL_PRECISION else f"ar-b{count}-{FULL_PRECISION}",
             )
             settings = {"beam_size": count, "length_penalty": LENGTH_PENALTY, "max_length_ratio": MAX_LENGTH_RATIO}
             yield OurRacer(entry, opened, settings)
 
 
-def _opener(model: RacedModel, track: Track, compute_type: Any) -> Callable[[], Translator]:
+def _opener(model: RacedModel, track: ComputeSettings, compute_type: Any) -> Callable[[], Translator]:
     """Loads the model on the first call; racers that share it share the memory, too."""
     return cache(
         partial(Translator, model.path, device=track.device, compute_type=compute_type, intra_threads=track.threads)

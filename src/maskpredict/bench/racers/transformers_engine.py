@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from maskpredict.bench.racers.base import EXACT, LENGTH_PENALTY, Entry, RacedModel, Track
-from maskpredict.bench.racers.transformers_twin import transformers_twin
+from maskpredict.bench.racers.bart_equivalent import to_bart
+from maskpredict.bench.racers.base import FULL_PRECISION, LENGTH_PENALTY, ComputeSettings, Entry, RacedModel
 from maskpredict.errors import UserError
 
 PRECISIONS = ("float32", "float16", "bfloat16")
@@ -21,9 +21,9 @@ PRECISIONS = ("float32", "float16", "bfloat16")
 class TransformersRacer:
     """Our model as BART or mBART, tokenized by us and decoded by `generate` as it comes."""
 
-    def __init__(self, entry: Entry, open_twin: Callable[[], Any], model: RacedModel, beams: int) -> None:
+    def __init__(self, entry: Entry, load_bart: Callable[[], Any], model: RacedModel, beams: int) -> None:
         self.entry, self.model = entry, model
-        self._open = open_twin
+        self._open = load_bart
         self._source, self._target = model.contents.tokenizers.source, model.contents.tokenizers.target
         self._options: dict[str, Any] = {"do_sample": False, "num_beams": beams}
         if beams > 1:  # our searches end, too, when there are as many finished translations as beams
@@ -31,7 +31,7 @@ class TransformersRacer:
 
     def prepare(self, sentences: Sequence[str]) -> None:
         """Build the model."""
-        self._twin = self._open()
+        self._bart = self._open()
         self.translate(sentences[:1])
 
     @torch.inference_mode()
@@ -39,16 +39,16 @@ class TransformersRacer:
         """Translate all at once."""
         special = self._source.special
         rows = [torch.tensor([*self._source.encode(text), special.eos]) for text in batch]
-        ids = pad_sequence(rows, batch_first=True, padding_value=special.pad).to(self._twin.device)
+        ids = pad_sequence(rows, batch_first=True, padding_value=special.pad).to(self._bart.device)
         longest = self.model.longest_translation(ids.shape[1] - 1)
         mask = (ids != special.pad).long()
-        found = self._twin.generate(input_ids=ids, attention_mask=mask, max_new_tokens=longest, **self._options)
+        found = self._bart.generate(input_ids=ids, attention_mask=mask, max_new_tokens=longest, **self._options)
         return [self._target.decode(row) for row in found.tolist()]
 
 
-def transformers_racers(model: RacedModel, track: Track, beams: Sequence[int]) -> Iterator[TransformersRacer]:
+def transformers_racers(model: RacedModel, track: ComputeSettings, beams: Sequence[int]) -> Iterator[TransformersRacer]:
     """A model with each beam size in each compute type of `PRECISIONS` that is raced, or in float32."""
-    for compute_type in [own for own in track.compute_types if own in PRECISIONS] or [EXACT]:
+    for compute_type in [own for own in track.compute_types if own in PRECISIONS] or [FULL_PRECISION]:
         opened = cache(partial(_open, model, track, compute_type))
         for count in beams:
             entry = Entry(
@@ -62,7 +62,7 @@ def transformers_racers(model: RacedModel, track: Track, beams: Sequence[int]) -
             yield TransformersRacer(entry, opened, model, count)
 
 
-def _open(model: RacedModel, track: Track, compute_type: str) -> Any:
+def _open(model: RacedModel, track: ComputeSettings, compute_type: str) -> Any:
     if importlib.util.find_spec("transformers") is None:
         raise UserError("transformers is not installed; get it with: pip install 'maskpredict[bench]'.")
-    return transformers_twin(model.contents).to(track.device, getattr(torch, compute_type))
+    return to_bart(model.contents).to(track.device, getattr(torch, compute_type))

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from maskpredict.errors import UserError
-from maskpredict.paper.analyses.repetitions import said
+from maskpredict.paper.analyses.repetitions import before_end_mark
 from maskpredict.paper.analysis import Analysis
 from maskpredict.paper.cell import Cell
 from maskpredict.paper.models import MODEL
 from maskpredict.paper.plot import COLORS, GREY, MARKERS, panels
 from maskpredict.paper.study import Study
-from maskpredict.paper.table import Column, Table
+from maskpredict.paper.table import Column, ResultTable
 
 PASSES = (1, 4, 10)
 BINS = 10
@@ -88,13 +88,13 @@ def _judged_tokens(study: Study, passes: int) -> list[tuple[float, bool]]:
     pieces = study.models.translator(MODEL).tokenizers.target.pieces
     judged: list[tuple[float, bool]] = []
     for found, reference in zip(study.mask_predict(passes, 1).translations, study.target_ids(), strict=True):
-        tokens = said(found.tokens)
-        right = in_common(tokens, pieces(reference))
+        tokens = before_end_mark(found.tokens)
+        right = common_subsequence_mask(tokens, pieces(reference))
         judged += [(math.exp(log_prob), own) for log_prob, own in zip(found.log_probs, right, strict=False)]
     return judged
 
 
-def in_common(tokens: Sequence[str], reference: Sequence[str]) -> list[bool]:
+def common_subsequence_mask(tokens: Sequence[str], reference: Sequence[str]) -> list[bool]:
     """True for the tokens of a longest common subsequence with the reference; of several, always the same one."""
     longest = [[0] * (len(reference) + 1) for _ in range(len(tokens) + 1)]
     for i, token in enumerate(tokens):
@@ -130,10 +130,12 @@ def calibration_error(bins: Sequence[Bin]) -> float:
     return sum(own.tokens * abs(own.accuracy - own.confidence) for own in bins) / tokens
 
 
-def _table(result: Calibration) -> Table:
+def _table(result: Calibration) -> ResultTable:
     names = ("mean confidence", "right", "expected calibration error")
     columns = (Column("passes T"), *(Column(name, decimals=1, percent=True) for name in names))
-    return Table(columns, tuple((str(row.passes), row.confidence, row.accuracy, row.error) for row in result.rows))
+    return ResultTable(
+        columns, tuple((str(row.passes), row.confidence, row.accuracy, row.error) for row in result.rows)
+    )
 
 
 def _draw(result: Calibration) -> Figure | None:

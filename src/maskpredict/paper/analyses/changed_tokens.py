@@ -13,8 +13,8 @@ from maskpredict.paper.cell import Cell
 from maskpredict.paper.models import MODEL
 from maskpredict.paper.plot import BLUE, GREY, panels
 from maskpredict.paper.study import Study, passes_and_candidates
-from maskpredict.paper.table import Column, Table
-from maskpredict.paper.translations import Sentence
+from maskpredict.paper.table import Column, ResultTable
+from maskpredict.paper.translations import TranslatedSentence
 
 PASSES = 10
 
@@ -50,7 +50,7 @@ def changed_tokens(study: Study) -> ChangedTokens:
     return ChangedTokens(shares(followed))
 
 
-def shares(sentences: Sequence[Sentence]) -> tuple[PassRow, ...]:
+def shares(sentences: Sequence[TranslatedSentence]) -> tuple[PassRow, ...]:
     """The shares over all positions of all sentences."""
     lengths = [len(sentence.translation.tokens) for sentence in sentences]
     rows = []
@@ -62,13 +62,13 @@ def shares(sentences: Sequence[Sentence]) -> tuple[PassRow, ...]:
     return tuple(rows)
 
 
-def _table(result: ChangedTokens) -> Table:
+def _table(result: ChangedTokens) -> ResultTable:
     columns = (
         Column("pass"),
         Column("predicted again", decimals=1, percent=True),
         Column("changed", decimals=1, percent=True),
     )
-    return Table(columns, tuple((str(row.number), row.masked, row.changed) for row in result.rows))
+    return ResultTable(columns, tuple((str(row.number), row.masked, row.changed) for row in result.rows))
 
 
 def _draw(result: ChangedTokens) -> Figure | None:

@@ -11,7 +11,7 @@ from maskpredict.paper.cell import Cell, first_of
 from maskpredict.paper.models import MODEL
 from maskpredict.paper.plot import BLUE, GREY, panels
 from maskpredict.paper.study import Study, passes_and_candidates
-from maskpredict.paper.table import Column, Table
+from maskpredict.paper.table import Column, ResultTable
 
 PASSES = (1, 4, 10)
 
@@ -47,9 +47,9 @@ def _row(study: Study, passes: int) -> DistillationRow:
     return DistillationRow(passes, raw, study.bleu(lambda: study.translate(MODEL, settings)))
 
 
-def _table(result: Distillation) -> Table:
+def _table(result: Distillation) -> ResultTable:
     columns = (Column("passes T", key=True), Column("raw"), Column("distilled"))
-    return Table(columns, tuple((str(row.passes), row.raw, row.distilled) for row in result.rows))
+    return ResultTable(columns, tuple((str(row.passes), row.raw, row.distilled) for row in result.rows))
 
 
 def _draw(result: Distillation) -> Figure | None:

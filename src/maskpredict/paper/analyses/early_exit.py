@@ -13,8 +13,8 @@ from maskpredict.paper.cell import Cell, measured
 from maskpredict.paper.models import MODEL
 from maskpredict.paper.plot import BLUE, ORANGE, RED, panels
 from maskpredict.paper.study import Study, passes_and_candidates
-from maskpredict.paper.table import Column, Table
-from maskpredict.paper.translations import Translated
+from maskpredict.paper.table import Column, ResultTable
+from maskpredict.paper.translations import TranslatedTestSet
 
 MOST = 10
 """Passes, when nothing ends them earlier."""
@@ -62,22 +62,22 @@ def early_exit(study: Study) -> EarlyExit:
 
 
 def _row(study: Study, rule: str, value: float | None, settings: dict[str, Any]) -> ExitRow:
-    def translate() -> Translated:
+    def translate() -> TranslatedTestSet:
         return study.translate(MODEL, settings)
 
     return ExitRow(rule, value, measured(lambda: _mean_passes(translate())), study.bleu(translate))
 
 
-def _mean_passes(found: Translated) -> float:
+def _mean_passes(found: TranslatedTestSet) -> float:
     translations = [translation for translation in found.translations if translation.passes]
     if not translations:
         raise UserError("no sentence was translated.")
     return sum(translation.passes for translation in translations) / len(translations)
 
 
-def _table(result: EarlyExit) -> Table:
+def _table(result: EarlyExit) -> ResultTable:
     columns = (Column("passes end"), Column("mean passes"), Column("BLEU"))
-    return Table(columns, tuple((row.name, row.passes, row.bleu) for row in result.rows))
+    return ResultTable(columns, tuple((row.name, row.passes, row.bleu) for row in result.rows))
 
 
 def _draw(result: EarlyExit) -> Figure | None:

@@ -9,12 +9,12 @@ from matplotlib.figure import Figure
 
 from maskpredict.decoding.trace import Pass
 from maskpredict.errors import UserError
-from maskpredict.paper.analyses.repetitions import END_MARK, said
+from maskpredict.paper.analyses.repetitions import END_MARK, before_end_mark
 from maskpredict.paper.analysis import Analysis
 from maskpredict.paper.models import MODEL
 from maskpredict.paper.plot import panels
 from maskpredict.paper.study import Study
-from maskpredict.paper.table import Column, Table
+from maskpredict.paper.table import Column, ResultTable
 
 PASSES = 4
 SENTENCES = {
@@ -68,7 +68,7 @@ def figure1(study: Study) -> Example:
 
 def _tokens(step: Pass, following: Pass | None) -> tuple[Token, ...]:
     masked = following.masked if following else [False] * len(step.tokens)
-    shown = len(said(step.tokens)) if following is None else len(step.tokens)
+    shown = len(before_end_mark(step.tokens)) if following is None else len(step.tokens)
     return tuple(
         Token("·" if token == END_MARK else token.removeprefix(_WORD_START), masked[place], _begins(step, place))
         for place, token in enumerate(step.tokens[:shown])
@@ -82,12 +82,12 @@ def _begins(step: Pass, place: int) -> bool:
     return token == END_MARK or (token.startswith(_WORD_START) if spaced else not continued)
 
 
-def _table(result: Example) -> Table:
+def _table(result: Example) -> ResultTable:
     columns = (Column("pass"), Column("target; the next pass predicts the words in brackets again"))
     if result.reason:
-        return Table(columns, (("", result.reason),))
+        return ResultTable(columns, (("", result.reason),))
     rows = tuple((f"t = {number}", _text(tokens)) for number, tokens in enumerate(result.passes))
-    return Table(columns, (("source", result.source), *rows))
+    return ResultTable(columns, (("source", result.source), *rows))
 
 
 def _text(tokens: tuple[Token, ...]) -> str:

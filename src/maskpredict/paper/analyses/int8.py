@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from maskpredict.paper.analysis import Analysis
 from maskpredict.paper.cell import Cell, measured
 from maskpredict.paper.study import Study
-from maskpredict.paper.table import Column, Table
-from maskpredict.paper.translations import Translated
+from maskpredict.paper.table import Column, ResultTable
+from maskpredict.paper.translations import TranslatedTestSet
 
 PASSES = (4, 10)
 SENTENCES = 200
@@ -45,7 +45,7 @@ def int8_cost(study: Study) -> Int8Cost:
 
 
 def _row(study: Study, passes: int) -> Int8Row:
-    def translate(compute_type: str) -> Translated:
+    def translate(compute_type: str) -> TranslatedTestSet:
         return study.mask_predict(passes, 1, first=SENTENCES, timed=True, device="cpu", compute_type=compute_type)
 
     def seconds(compute_type: str) -> float:
@@ -65,7 +65,7 @@ def _row(study: Study, passes: int) -> Int8Row:
     )
 
 
-def _table(result: Int8Cost) -> Table:
+def _table(result: Int8Cost) -> ResultTable:
     columns = (
         Column("passes T"),
         Column("BLEU, float32"),
@@ -74,7 +74,7 @@ def _table(result: Int8Cost) -> Table:
         Column("seconds, int8", decimals=1),
         Column("same translations", decimals=1, percent=True),
     )
-    return Table(
+    return ResultTable(
         columns,
         tuple(
             (str(row.passes), row.full_bleu, row.int8_bleu, row.full_seconds, row.int8_seconds, row.same)

@@ -13,7 +13,7 @@ from maskpredict.paper.cell import Cell
 from maskpredict.paper.compare_mt import write_compare_mt
 from maskpredict.paper.plot import COLORS, panels
 from maskpredict.paper.study import Study
-from maskpredict.paper.table import Column, Table
+from maskpredict.paper.table import Column, ResultTable
 
 PASSES: tuple[int | str, ...] = (4, 10, "N")
 
@@ -83,10 +83,10 @@ def _cell(bleu: float | None) -> Cell:
     return Cell(round(bleu, 4))
 
 
-def _table(result: LengthBuckets) -> Table:
+def _table(result: LengthBuckets) -> ResultTable:
     by_passes = (Column(f"T = {passes}", decimals=1) for passes in PASSES)
     columns = (Column("words N", key=True), Column("sentences"), *by_passes)
-    return Table(columns, tuple((row.name, f"{row.sentences:,}", *row.bleu.values()) for row in result.rows))
+    return ResultTable(columns, tuple((row.name, f"{row.sentences:,}", *row.bleu.values()) for row in result.rows))
 
 
 def _draw(result: LengthBuckets) -> Figure | None:

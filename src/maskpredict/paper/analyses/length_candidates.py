@@ -11,8 +11,8 @@ from maskpredict.paper.analysis import Analysis
 from maskpredict.paper.cell import Cell, first_of, measured
 from maskpredict.paper.plot import BLUE, GREY, ORANGE, panels, points
 from maskpredict.paper.study import Study
-from maskpredict.paper.table import Column, Table
-from maskpredict.paper.translations import Translated
+from maskpredict.paper.table import Column, ResultTable
+from maskpredict.paper.translations import TranslatedTestSet
 
 CANDIDATES = range(1, 10)
 PASSES = 10
@@ -47,7 +47,7 @@ def length_candidates(study: Study) -> LengthCandidates:
 
 
 def _row(study: Study, candidates: int) -> CandidatesRow:
-    def translate() -> Translated:
+    def translate() -> TranslatedTestSet:
         study.require_length_head()
         return study.mask_predict(PASSES, candidates)
 
@@ -57,14 +57,14 @@ def _row(study: Study, candidates: int) -> CandidatesRow:
     return CandidatesRow(candidates, study.bleu(translate), measured(precision))
 
 
-def _table(result: LengthCandidates) -> Table:
+def _table(result: LengthCandidates) -> ResultTable:
     columns = (
         Column("length candidates l", key=True),
         Column("BLEU"),
         Column("length precision", decimals=1, percent=True),
     )
     rows = tuple((str(row.candidates), row.bleu, row.precision) for row in result.rows)
-    return Table(columns, (*rows, ("the reference's length", result.gold, "")))
+    return ResultTable(columns, (*rows, ("the reference's length", result.gold, "")))
 
 
 def _draw(result: LengthCandidates) -> Figure | None:

@@ -12,7 +12,7 @@ from maskpredict.paper.analysis import Analysis
 from maskpredict.paper.cell import Cell
 from maskpredict.paper.plot import BLUE, GREEN, ORANGE, panels
 from maskpredict.paper.study import CANDIDATES, Study
-from maskpredict.paper.table import Column, Table
+from maskpredict.paper.table import Column, ResultTable
 
 BOUNDS = (1, 10, 20, 30, 40, 60)
 """Subwords, the end mark included, of the shortest references of each row."""
@@ -35,13 +35,13 @@ class LengthRow:
 
 
 @dataclass(frozen=True)
-class LengthHead:
+class LengthHeadAccuracy:
     """All ranges."""
 
     rows: tuple[LengthRow, ...]
 
 
-def length_head(study: Study) -> LengthHead:
+def length_head(study: Study) -> LengthHeadAccuracy:
     """Compare the five likeliest lengths with the reference's, in the model's subwords."""
     names = ["all", *(_name(place) for place in range(len(BOUNDS)))]
     try:
@@ -50,10 +50,10 @@ def length_head(study: Study) -> LengthHead:
         right = [len(ids) + 1 for ids in study.target_ids()]
     except UserError as error:
         empty = Cell(reason=str(error))
-        return LengthHead(tuple(LengthRow(name, 0, empty, empty, empty, empty) for name in names))
+        return LengthHeadAccuracy(tuple(LengthRow(name, 0, empty, empty, empty, empty) for name in names))
     guesses = [(own, length) for own, length in zip(tried, right, strict=True) if own]
     buckets = [guesses, *([guess for guess in guesses if _bucket(guess[1]) == place] for place in range(len(BOUNDS)))]
-    return LengthHead(tuple(accuracy(name, own) for name, own in zip(names, buckets, strict=True)))
+    return LengthHeadAccuracy(tuple(accuracy(name, own) for name, own in zip(names, buckets, strict=True)))
 
 
 def accuracy(name: str, guesses: Sequence[tuple[Sequence[int], int]]) -> LengthRow:
@@ -83,7 +83,7 @@ def _name(place: int) -> str:
     return f"[{BOUNDS[place]}, {BOUNDS[place + 1] if place + 1 < len(BOUNDS) else '∞'})"
 
 
-def _table(result: LengthHead) -> Table:
+def _table(result: LengthHeadAccuracy) -> ResultTable:
     columns = (
         Column("subwords"),
         Column("sentences"),
@@ -92,13 +92,13 @@ def _table(result: LengthHead) -> Table:
         Column(f"among {CANDIDATES}", decimals=1, percent=True),
         Column("mean error"),
     )
-    return Table(
+    return ResultTable(
         columns,
         tuple((row.name, f"{row.sentences:,}", row.exact, row.near, row.among, row.error) for row in result.rows),
     )
 
 
-def _draw(result: LengthHead) -> Figure | None:
+def _draw(result: LengthHeadAccuracy) -> Figure | None:
     known = [row for row in result.rows[1:] if row.exact.value is not None]
     if not known:
         return None
@@ -121,7 +121,7 @@ ANALYSIS = Analysis(
     name="length_head",
     title="Accuracy of the length head",
     about="The likeliest target lengths and the reference's, in the model's subwords, end mark included.",
-    result=LengthHead,
+    result=LengthHeadAccuracy,
     run=length_head,
     table=_table,
     draw=_draw,

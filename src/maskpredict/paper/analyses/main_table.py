@@ -10,7 +10,7 @@ from maskpredict.paper.analysis import Analysis
 from maskpredict.paper.cell import Cell, first_of
 from maskpredict.paper.models import MODEL, title
 from maskpredict.paper.study import Study, passes_and_candidates
-from maskpredict.paper.table import Column, Table
+from maskpredict.paper.table import Column, ResultTable
 
 PASSES = (1, 4, 10)
 
@@ -94,9 +94,9 @@ def _beam(settings: dict[str, Any]) -> str:
     return f", b = {settings['beam_size']}" if "beam_size" in settings else ""
 
 
-def _table(result: MainTable) -> Table:
+def _table(result: MainTable) -> ResultTable:
     columns = (Column("system", key=True), Column("dimensions"), Column("passes", key=True), Column("BLEU"))
-    return Table(columns, tuple((row.system, row.dimensions, row.passes, row.bleu) for row in result.rows))
+    return ResultTable(columns, tuple((row.system, row.dimensions, row.passes, row.bleu) for row in result.rows))
 
 
 ANALYSIS = Analysis(

@@ -12,8 +12,8 @@ from maskpredict.paper.analysis import Analysis
 from maskpredict.paper.cell import Cell, first_of, measured
 from maskpredict.paper.plot import BLUE, GREEN, ORANGE, panels, points
 from maskpredict.paper.study import Study
-from maskpredict.paper.table import Column, Table
-from maskpredict.paper.translations import Translated
+from maskpredict.paper.table import Column, ResultTable
+from maskpredict.paper.translations import TranslatedTestSet
 
 PASSES = (1, 2, 3, 4, 5, 10)
 END_MARK = "</s>"
@@ -48,30 +48,30 @@ def repetitions(study: Study) -> Repetitions:
 
 
 def _row(study: Study, passes: int) -> RepetitionRow:
-    def translate() -> Translated:
+    def translate() -> TranslatedTestSet:
         return study.mask_predict(passes)
 
     return RepetitionRow(
         passes,
         study.bleu(translate),
-        measured(lambda: token_repetition(said(found.tokens) for found in translate().translations)),
+        measured(lambda: token_repetition(before_end_mark(found.tokens) for found in translate().translations)),
         measured(lambda: word_repetition(translate().texts)),
     )
 
 
-def said(tokens: Sequence[str]) -> Sequence[str]:
+def before_end_mark(tokens: Sequence[str]) -> Sequence[str]:
     """The subwords in front of the end mark: those that become text."""
     return tokens[: tokens.index(END_MARK)] if END_MARK in tokens else tokens
 
 
-def _table(result: Repetitions) -> Table:
+def _table(result: Repetitions) -> ResultTable:
     columns = (
         Column("passes T", key=True),
         Column("BLEU"),
         Column("repeated subwords", percent=True),
         Column("repeated words", percent=True),
     )
-    return Table(columns, tuple((str(row.passes), row.bleu, row.subwords, row.words) for row in result.rows))
+    return ResultTable(columns, tuple((str(row.passes), row.bleu, row.subwords, row.words) for row in result.rows))
 
 
 def _draw(result: Repetitions) -> Figure | None:

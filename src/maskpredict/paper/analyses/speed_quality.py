@@ -20,8 +20,8 @@ from maskpredict.paper.cell import Cell, first_of, measured
 from maskpredict.paper.models import MODEL
 from maskpredict.paper.plot import BLUE, GREEN, GREY, MARKERS, ORANGE, PURPLE, RED, panels
 from maskpredict.paper.study import Study, passes_and_candidates
-from maskpredict.paper.table import Column, Table
-from maskpredict.paper.translations import Translated
+from maskpredict.paper.table import Column, ResultTable
+from maskpredict.paper.translations import TranslatedTestSet
 
 PASSES = range(4, 11)
 CANDIDATES = (1, 2, 3)
@@ -115,7 +115,7 @@ class _Timing:
             batch_tokens=tokens,
         )
 
-    def fastest(self, role: str, settings: dict[str, Any]) -> tuple[Translated, int | None]:
+    def fastest(self, role: str, settings: dict[str, Any]) -> tuple[TranslatedTestSet, int | None]:
         """The translations in such batches; with `best`, those of the fastest size, and that size."""
         if self.batch != BEST:
             order = {"first": TIMED[self.batch], "batch": int(self.batch), "batch_type": "examples"}
@@ -135,7 +135,7 @@ class _Timing:
         device = self.study.models.translator(role).device.type
         return BUDGETS.get(device, BUDGETS["cpu"])
 
-    def _speedup(self, found: Translated) -> float:
+    def _speedup(self, found: TranslatedTestSet) -> float:
         baseline, _ = self.fastest(self.study.competitors.autoregressive, {"beam_size": max(BEAMS)})
         own, other = found.machine.device, baseline.machine.device
         if own != other:
@@ -143,7 +143,7 @@ class _Timing:
         return _seconds(baseline) / _seconds(found)
 
 
-def _seconds(found: Translated) -> float:
+def _seconds(found: TranslatedTestSet) -> float:
     assert found.seconds is not None  # only timed translations come here
     return found.seconds
 
@@ -155,7 +155,7 @@ def _device(study: Study) -> str:
         return ""
 
 
-def _table(result: SpeedQuality) -> Table:
+def _table(result: SpeedQuality) -> ResultTable:
     columns = (
         Column("batch", key=True),
         Column("system", key=True),
@@ -167,7 +167,7 @@ def _table(result: SpeedQuality) -> Table:
     rows = (
         (_batch_name(row), row.name, f"{row.sentences:,}", row.seconds, row.speedup, row.bleu) for row in result.rows
     )
-    return Table(columns, tuple(rows))
+    return ResultTable(columns, tuple(rows))
 
 
 def _batch_name(row: SpeedRow) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from maskpredict.paper.cell import Cell
-from maskpredict.paper.table import Column, Table
+from maskpredict.paper.table import Column, ResultTable
 
 Row = tuple[str | Cell, ...]
 
 
-def beside(ours: Table, paper: Table, data_set: str) -> Table:
+def beside(ours: ResultTable, paper: ResultTable, data_set: str) -> ResultTable:
     """Our table, and behind each of its columns of numbers the paper's, if it has any of them.
 
     Rows belong together when their key columns agree; the tables are of one analysis, so they have the same columns.
@@ -29,7 +29,7 @@ def beside(ours: Table, paper: Table, data_set: str) -> Table:
             columns.append(replace(column, title=f"{column.title}, {data_set}"))
             for own, number in zip(entries, numbers, strict=True):
                 own.append(Cell(number))
-    return Table(tuple(columns), tuple(map(tuple, entries)))
+    return ResultTable(tuple(columns), tuple(map(tuple, entries)))
 
 
 def _key(row: Row, keys: list[int]) -> Row:

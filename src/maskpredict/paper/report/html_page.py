@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from maskpredict.paper.report.page import Block, Bullets, Heading, Paragraph, Picture
-from maskpredict.paper.table import Shown, Table, shown
+from maskpredict.paper.table import RenderedTable, ResultTable, shown
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1f2328; background: #fff; max-width: 62rem; margin: 2rem auto;
@@ -43,11 +43,11 @@ def _block(block: Block) -> str:
         case Picture(path, alt):
             data = base64.b64encode(path.read_bytes()).decode()
             return f'<p><img alt="{escape(alt)}" src="data:image/svg+xml;base64,{data}"></p>'
-        case Table():
+        case ResultTable():
             return _table(shown(block))
 
 
-def _table(text: Shown) -> str:
+def _table(text: RenderedTable) -> str:
     def row(cells: Sequence[str], tag: str) -> str:
         classes = [' class="number"' if numeric else "" for numeric in text.numeric]
         inner = "".join(f"<{tag}{own}>{escape(cell)}</{tag}>" for own, cell in zip(classes, cells, strict=True))

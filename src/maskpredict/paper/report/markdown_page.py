@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from maskpredict.paper.report.page import Block, Bullets, Heading, Paragraph, Picture
-from maskpredict.paper.table import Table, markdown
+from maskpredict.paper.table import ResultTable, markdown
 
 
 def markdown_page(blocks: Sequence[Block]) -> str:
@@ -23,5 +23,5 @@ def _block(block: Block) -> str:
             return "\n".join(f"- {item}" for item in items)
         case Picture(path, alt):
             return f"![{alt}]({path.name})"
-        case Table():
+        case ResultTable():
             return markdown(block)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from maskpredict.paper.table import Table
+from maskpredict.paper.table import ResultTable
 
 
 @dataclass(frozen=True)
@@ -38,4 +38,4 @@ class Picture:
     alt: str
 
 
-Block = Heading | Paragraph | Bullets | Picture | Table
+Block = Heading | Paragraph | Bullets | Picture | ResultTable

@@ -19,7 +19,7 @@ from maskpredict.paper.report.markdown_page import markdown_page
 from maskpredict.paper.report.page import Block, Bullets, Heading, Paragraph, Picture
 from maskpredict.paper.report.published_numbers import PaperResult, paper_results
 from maskpredict.paper.report.verdicts import Judgement, Verdict, amount, judge_all
-from maskpredict.paper.table import Column, Table
+from maskpredict.paper.table import Column, ResultTable
 
 SCORES_FILE = "scores.json"
 """Scores on all test sets, where a recipe leaves them: a list of {system, settings, split, bleu, signature}."""
@@ -50,7 +50,7 @@ def _blocks(folder: Path, title: str, findings: dict[str, Finding]) -> Iterator[
     for name in ANALYSES:
         own = [judgement for judgement in judgements if judgement.claim.analysis == name]
         yield from _section(folder, name, findings.get(name), paper.get(name), own)
-        if name in findings and (differently := _differently(findings[name].setup, setup)):
+        if name in findings and (differently := _setup_differences(findings[name].setup, setup)):
             yield Paragraph(differently)
     yield from _scores(folder)
 
@@ -68,7 +68,7 @@ def _introduction(setup: Setup, findings: dict[str, Finding]) -> Iterator[Block]
     facts = {own.role: own for found in findings.values() for own in found.setup.models}
     if facts:
         columns = (Column("model"), Column("system"), Column("dimensions"), Column("parameters, millions", decimals=1))
-        yield Table(
+        yield ResultTable(
             columns,
             tuple(
                 (role_title(own.role), own.system, own.dimensions, Cell(own.parameters / 1e6)) for own in facts.values()
@@ -85,9 +85,9 @@ def _summary(judgements: Sequence[Judgement]) -> str:
     )
 
 
-def _claims_table(judgements: Sequence[Judgement]) -> Table:
+def _claims_table(judgements: Sequence[Judgement]) -> ResultTable:
     columns = tuple(map(Column, ("the paper says", "measured", "paper", "paper's data", "here", "verdict")))
-    return Table(columns, tuple(_claim_row(judgement) for judgement in judgements))
+    return ResultTable(columns, tuple(_claim_row(judgement) for judgement in judgements))
 
 
 def _claim_row(judgement: Judgement) -> tuple[str, ...]:
@@ -116,15 +116,15 @@ def _section(
         yield Bullets(tuple(f"{judgement.claim.says} {judgement.sentence}" for judgement in judgements))
 
 
-def _differently(own: Setup, main: Setup) -> str:
+def _setup_differences(own: Setup, main: Setup) -> str:
     """How a section came about, if that is not what the introduction says."""
     parts = (
         f"on {own.sentences:,} sentences" if own.sentences != main.sentences else "",
         f"on {own.device}" if own.device != main.device else "",
         f"in {own.compute_type}" if own.compute_type != main.compute_type else "",
     )
-    said = ", ".join(filter(None, parts))
-    return f"This section was computed {said}." if said else ""
+    differences = ", ".join(filter(None, parts))
+    return f"This section was computed {differences}." if differences else ""
 
 
 def _scores(folder: Path) -> Iterator[Block]:
@@ -141,4 +141,6 @@ def _scores(folder: Path) -> Iterator[Block]:
     yield Heading("All test sets")
     yield Paragraph("BLEU of teacher and student on every test set of the recipe.")
     columns = (Column("system"), *(Column(split.removeprefix("test.")) for split in splits))
-    yield Table(columns, tuple((name, *(Cell(own.get(split)) for split in splits)) for name, own in by_system.items()))
+    yield ResultTable(
+        columns, tuple((name, *(Cell(own.get(split)) for split in splits)) for name, own in by_system.items())
+    )

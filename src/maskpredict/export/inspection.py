@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from maskpredict.export import browser_folder, ctranslate2_folder, onnx_graphs, transformers_folder
-from maskpredict.export.opening import SIGNATURE_FILE, SIGNATURE_VERSION, sizes
+from maskpredict.export.writing import SIGNATURE_FILE, SIGNATURE_VERSION, file_sizes
 from maskpredict.model.folder import CARD_FILE
 from maskpredict.runtime.inspection import Inspection, inspect_folder
 from maskpredict.systems import CMLM
@@ -15,7 +15,7 @@ from maskpredict.systems import CMLM
 _AGAIN = "export the model again"
 
 
-def recognise(folder: Path) -> Inspection | None:
+def inspect_export(folder: Path) -> Inspection | None:
     """What an exported folder holds and whether it is whole; None for any other folder."""
     path = folder / SIGNATURE_FILE
     if not path.is_file():
@@ -33,7 +33,7 @@ def recognise(folder: Path) -> Inspection | None:
 
 def _look(folder: Path, signature: dict[str, Any], facts: dict[str, str]) -> list[str]:
     """Fill in the facts, and return the problems."""
-    found = sizes(folder)
+    found = file_sizes(folder)
     what, command = _purpose(signature["format"], signature["system"], folder)
     facts["what it is"] = what
     facts["model"] = f"{signature['system']} with {signature['parameters']:,} parameters"

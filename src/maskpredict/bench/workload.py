@@ -15,7 +15,7 @@ from maskpredict.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
-class Course:
+class Workload:
     """The sentences of a race."""
 
     name: str
@@ -30,13 +30,13 @@ class Course:
     """`references[r][i]` is the r-th reference of the scored sentence i."""
 
     @property
-    def facts(self) -> CourseFacts:
+    def facts(self) -> WorkloadSummary:
         """The course without its sentences."""
-        return CourseFacts(self.name, len(self.raced), round(self.mean_subwords, 1), len(self.scored))
+        return WorkloadSummary(self.name, len(self.raced), round(self.mean_subwords, 1), len(self.scored))
 
 
 @dataclass(frozen=True)
-class CourseFacts:
+class WorkloadSummary:
     """What a report says about the sentences."""
 
     name: str
@@ -45,7 +45,7 @@ class CourseFacts:
     scored: int
 
 
-def built_in(languages: Languages) -> ReferenceSet:
+def built_in_sentences(languages: Languages) -> ReferenceSet:
     """The sentences that come with the package, for models between German and English."""
     if {languages.source, languages.target} != {"de", "en"}:
         raise UserError(
@@ -57,7 +57,7 @@ def built_in(languages: Languages) -> ReferenceSet:
     return ReferenceSet(name, (Lines(name, target),), Lines(name, source), languages.target, languages)
 
 
-def choose(test_set: ReferenceSet, tokenizer: Tokenizer, longest: int, config: BenchConfig) -> Course:
+def choose(test_set: ReferenceSet, tokenizer: Tokenizer, longest: int, config: BenchConfig) -> Workload:
     """Sentences of a test set that have words, and at most `longest` subwords."""
     if test_set.source is None:
         raise UserError(f"there is nothing to translate in {test_set.name}; give a file of sources, too.")
@@ -68,7 +68,7 @@ def choose(test_set: ReferenceSet, tokenizer: Tokenizer, longest: int, config: B
         raise UserError(f"{test_set.name} has no sentence between 1 and {longest} subwords; give another test set.")
     raced = _raced(usable, lengths, config)
     scored = raced if config.bleu_sentences is None else _drawn(usable, config.bleu_sentences, config.seed)
-    return Course(
+    return Workload(
         name=test_set.name,
         target_language=test_set.target_language,
         raced=[texts[index] for index in raced],

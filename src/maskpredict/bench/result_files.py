@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from maskpredict.bench.plots import draw
-from maskpredict.bench.result import RaceResult
+from maskpredict.bench.race_result import RaceResult
 from maskpredict.bench.table import markdown
 from maskpredict.errors import UserError
 

@@ -12,7 +12,7 @@ from maskpredict.bench.timing import Spread
 
 
 @dataclass(frozen=True)
-class Score:
+class RacerScore:
     """What a racer's translations are worth."""
 
     bleu: float
@@ -45,7 +45,7 @@ class RacerResult:
     """A racer at all batch sizes."""
 
     entry: Entry
-    score: Score
+    score: RacerScore
     sizes: tuple[SizeResult, ...]
 
     def at(self, batch_size: int) -> SizeResult | None:
@@ -59,7 +59,7 @@ class RacerResult:
 
 
 def racer_results(
-    heats: Sequence[Heat], entries: Sequence[Entry], scores: Mapping[str, Score]
+    heats: Sequence[Heat], entries: Sequence[Entry], scores: Mapping[str, RacerScore]
 ) -> tuple[RacerResult, ...]:
     """Times of each racer that finished a heat."""
     found = []

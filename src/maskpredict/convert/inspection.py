@@ -12,7 +12,7 @@ from maskpredict.model.folder import is_model_folder
 from maskpredict.runtime.inspection import Inspection
 
 
-def recognise(folder: Path) -> Inspection | None:
+def inspect_checkpoint(folder: Path) -> Inspection | None:
     """What a folder with a foreign checkpoint holds and whether it can be imported; None for any other folder."""
     path = None if is_model_folder(folder) else find_checkpoint(folder)
     if path is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from maskpredict.bench.config import BenchConfig
-from maskpredict.bench.racers.base import RacedModel, Racer, Track
+from maskpredict.bench.racers.base import ComputeSettings, RacedModel, Racer
 from maskpredict.bench.racers.ctranslate2_engine import ctranslate2_racers
 from maskpredict.bench.racers.ours import beam_search_racers, mask_predict_racers, one_pass_racers
 from maskpredict.bench.racers.transformers_engine import transformers_racers
@@ -30,14 +30,16 @@ WANTED = {
 
 
 @dataclass(frozen=True)
-class LineUp:
+class RacersAndModels:
     """Racers, none of them loaded yet, and the models they run."""
 
     racers: list[Racer]
     models: list[RacedModel]
 
 
-def line_up(config: BenchConfig, track: Track, to_ctranslate2: ToCTranslate2, scratch: Path) -> LineUp:
+def build_racers(
+    config: BenchConfig, track: ComputeSettings, to_ctranslate2: ToCTranslate2, scratch: Path
+) -> RacersAndModels:
     """All racers that the config asks for; what peers need is made in the folder `scratch` once they are loaded."""
     racers: list[Racer] = []
     models: list[RacedModel] = []
@@ -69,7 +71,7 @@ def line_up(config: BenchConfig, track: Track, to_ctranslate2: ToCTranslate2, sc
         models.append(model := _read(config.rival, "rival", BeamSettings))
         racers += ctranslate2_racers(model, track, config.beams, exported(model, "rival"), rival=True)
     _refuse_mixed_languages(models)
-    return LineUp(racers, models)
+    return RacersAndModels(racers, models)
 
 
 def _read(name: str, role: str, settings: type) -> RacedModel:

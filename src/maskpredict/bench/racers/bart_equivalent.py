@@ -47,7 +47,7 @@ _TABLES = {
 }
 
 
-def transformers_twin(contents: ModelFolder) -> Any:
+def to_bart(contents: ModelFolder) -> Any:
     """The model as a `BartForConditionalGeneration` or an `MBartForConditionalGeneration`, in float32 on the CPU."""
     from transformers import BartConfig, BartForConditionalGeneration, MBartConfig, MBartForConditionalGeneration
 

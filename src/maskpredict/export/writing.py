@@ -1,6 +1,6 @@
 """What every export does first and last: find model and packages, make a folder that is whole or not there, sign it.
 
-The signature, export.json, says what a folder is and which files it must have; `recognition.py` reads it.
+The signature, export.json, says what a folder is and which files it must have; `inspection.py` reads it.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class Exported:
     def of(cls, folder: Path) -> Exported:
         """The files of a folder that is finished."""
         files: dict[str, int] = {}
-        for name, size in sizes(folder).items():
+        for name, size in file_sizes(folder).items():
             top = name.split("/")[0]
             files[top] = files.get(top, 0) + size
         return cls(folder, files)
 
 
 @dataclass(frozen=True)
-class Format:
+class FolderFormat:
     """What may be asked of an export, and what it asks."""
 
     name: str
@@ -53,8 +53,8 @@ class Format:
 
 
 @contextmanager
-def leaving(
-    form: Format, model: str | Path | ModelFolder, out: Path, *, precision: str, overwrite: bool
+def export_folder(
+    form: FolderFormat, model: str | Path | ModelFolder, out: Path, *, precision: str, overwrite: bool
 ) -> Iterator[tuple[ModelFolder, Path]]:
     """The model to export, and the folder to fill, which becomes `out` when the block ends well."""
     if precision not in form.precisions:
@@ -68,13 +68,13 @@ def leaving(
         _sign(partial, form, contents, precision)
 
 
-def sizes(folder: Path) -> dict[str, int]:
+def file_sizes(folder: Path) -> dict[str, int]:
     """Bytes of every file below a folder, by path."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
 
 
-def _sign(folder: Path, form: Format, contents: ModelFolder, precision: str) -> None:
+def _sign(folder: Path, form: FolderFormat, contents: ModelFolder, precision: str) -> None:
     signature = {
         "format_version": SIGNATURE_VERSION,
         "format": form.name,
@@ -84,6 +84,6 @@ def _sign(folder: Path, form: Format, contents: ModelFolder, precision: str) -> 
         "parameters": sum(weight.numel() for weight in contents.weights.values()),
         "precision": precision,
         # The model card is there to be edited.
-        "files": {name: size for name, size in sizes(folder).items() if name != CARD_FILE},
+        "files": {name: size for name, size in file_sizes(folder).items() if name != CARD_FILE},
     }
     (folder / SIGNATURE_FILE).write_text(json.dumps(signature, indent=2) + "\n", encoding="utf-8")

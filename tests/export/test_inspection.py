@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from maskpredict.cli import app
 from maskpredict.export import EXPORTS, export_browser, export_ctranslate2, export_transformers
-from maskpredict.export.recognition import recognise
+from maskpredict.export.inspection import inspect_export
 
 Exports = dict[str, Path]
 
@@ -50,7 +50,7 @@ def test_every_export_says_what_it_is_and_what_to_do_with_it(
     exports: Exports, form: str, kind: str, system: str, precision: str, command: str
 ) -> None:
     folder = exports[form]
-    found = recognise(folder)
+    found = inspect_export(folder)
     assert found is not None
     assert (found.kind, found.problems) == (kind, [])
     assert found.facts["languages"] == "xx to yy"
@@ -79,7 +79,7 @@ def test_every_missing_file_is_named(exports: Exports, form: str, tmp_path: Path
     expected = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     for name in expected - {"export.json", "README.md"}:
         (folder / name).unlink()
-    found = recognise(folder)
+    found = inspect_export(folder)
     assert found is not None
     assert {problem.split(" is missing; ")[0] for problem in found.problems} == expected - {"export.json", "README.md"}
 
@@ -87,7 +87,7 @@ def test_every_missing_file_is_named(exports: Exports, form: str, tmp_path: Path
 def test_a_model_card_may_be_edited(exports: Exports, tmp_path: Path) -> None:
     folder = copied(exports["transformers"], tmp_path)
     (folder / "README.md").write_text("# Our best\n\nMuch text.\n", encoding="utf-8")
-    found = recognise(folder)
+    found = inspect_export(folder)
     assert found is not None
     assert found.problems == []
     assert found.facts["model card"] == "Our best"
@@ -97,7 +97,7 @@ def test_a_transformers_folder_is_checked_as_the_model_folder_it_is(exports: Exp
     folder = copied(exports["transformers"], tmp_path)
     weights = folder / "model.safetensors"
     weights.write_bytes(bytes(weights.stat().st_size))  # of the right size, and nothing else
-    found = recognise(folder)
+    found = inspect_export(folder)
     assert found is not None
     assert "is damaged" in found.problems[0]
 
@@ -115,11 +115,11 @@ def test_a_signature_that_cannot_be_used_is_said_in_a_sentence(
 ) -> None:
     folder = copied(exports["onnx"], tmp_path)
     edit(folder / "export.json", **change)
-    found = recognise(folder)
+    found = inspect_export(folder)
     assert found is not None
     assert found.problems == [f"{folder / 'export.json'} {sentence}"]
 
 
 def test_other_folders_are_left_to_others(cmlm_folder: Path, tmp_path: Path) -> None:
-    assert recognise(cmlm_folder) is None
-    assert recognise(tmp_path / "nowhere") is None
+    assert inspect_export(cmlm_folder) is None
+    assert inspect_export(tmp_path / "nowhere") is None

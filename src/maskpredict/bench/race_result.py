@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from maskpredict.bench.comparison import CrossOver, Ratio
-from maskpredict.bench.course import CourseFacts
 from maskpredict.bench.machine import Machine
 from maskpredict.bench.race import Heat
-from maskpredict.bench.times import RacerResult
+from maskpredict.bench.racer_result import RacerResult
+from maskpredict.bench.workload import WorkloadSummary
 
 TIMED = (
     "Timed is text in, text out: splitting into subwords and joining them is in, for every racer in the same way; "
@@ -24,7 +24,7 @@ class RaceResult:
     """Everything that is known after a race."""
 
     machine: Machine
-    course: CourseFacts
+    course: WorkloadSummary
     config: Mapping[str, Any]
     """All settings of the race."""
     signature: str

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from maskpredict import Translator
-from maskpredict.bench.racers.base import RacedModel, Track
+from maskpredict.bench.racers.bart_equivalent import to_bart
+from maskpredict.bench.racers.base import ComputeSettings, RacedModel
 from maskpredict.bench.racers.transformers_engine import transformers_racers
-from maskpredict.bench.racers.transformers_twin import transformers_twin
 from maskpredict.corpus.dataset import Languages
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder import ModelFolder, own_weights
@@ -22,7 +22,9 @@ from maskpredict.tokenizer import SentencePieceTokenizer, Tokenizers
 def test_generate_writes_what_our_beam_search_writes(autoregressive_folder: Path, sentences: list[str]) -> None:
     ours = Translator(autoregressive_folder, device="cpu")
     model = RacedModel(autoregressive_folder, ModelFolder.read(autoregressive_folder))
-    for beams, racer in zip((1, 5), transformers_racers(model, Track("cpu", 1, ("float32",)), (1, 5)), strict=True):
+    for beams, racer in zip(
+        (1, 5), transformers_racers(model, ComputeSettings("cpu", 1, ("float32",)), (1, 5)), strict=True
+    ):
         racer.prepare(sentences)
         theirs = racer.translate(sentences)
         expected = [found.text for found in ours.translate(sentences, beam_size=beams)]
@@ -47,7 +49,7 @@ def test_every_token_has_the_probability_that_we_give_it(
     tokenizer, special = contents.tokenizers.source, contents.tokenizers.source.special
     source, target = sentences[45], sentences[50]
     target_ids = [*tokenizer.encode(target), special.eos]
-    logits = transformers_twin(contents)(
+    logits = to_bart(contents)(
         input_ids=torch.tensor([[*tokenizer.encode(source), special.eos]]),
         decoder_input_ids=torch.tensor([[special.bos, *target_ids[:-1]]]),
     ).logits[0]
