@@ -209,7 +209,7 @@ def test_a_model_alone_races_against_itself(config: BenchConfig, toy_set: Refere
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"model": "", "one_pass": "", "teacher": "", "rival": ""}, "there is nothing to race"),
+        ({"model": "", "one_pass": "", "teacher": "", "rival": ""}, "no model was given"),
         ({"peers": ("marian",)}, "there is no peer 'marian'"),
         ({"batch_sizes": (0,)}, "batch sizes of 1 or more"),
         ({"rounds": 0}, "rounds is 0"),
@@ -230,7 +230,7 @@ def test_models_must_be_what_they_are_given_as(config: BenchConfig, toy_set: Ref
 
 
 def test_if_nobody_can_race_the_reason_is_given(config: BenchConfig, toy_set: ReferenceSet) -> None:
-    with pytest.raises(UserError, match=r"nobody can race: .*int3"):
+    with pytest.raises(UserError, match=r"no racer can run: .*int3"):
         bench(replace(config, teacher="", rival="", compute_types=("int3",)), toy_set, export_ctranslate2)
 
 

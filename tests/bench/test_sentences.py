@@ -7,7 +7,7 @@ import pytest
 from maskpredict import UserError
 from maskpredict.bench.config import BenchConfig
 from maskpredict.bench.sentences import SENTENCES
-from maskpredict.bench.workload import built_in_sentences, choose
+from maskpredict.bench.workload import built_in_sentences, choose_sentences
 from maskpredict.corpus.dataset import Languages
 from maskpredict.tokenizer import Tokenizers
 
@@ -44,7 +44,7 @@ def test_the_same_sentences_are_drawn_with_the_same_seed(toy_tokenizers: Tokeniz
 
     def drawn(seed: int) -> list[str]:
         config = BenchConfig(model="any", sentences=10, seed=seed)
-        return choose(test_set, toy_tokenizers.source, 1_000, config).raced
+        return choose_sentences(test_set, toy_tokenizers.source, 1_000, config).raced
 
     assert drawn(1) == drawn(1)
     assert len(drawn(1)) == 10
@@ -55,26 +55,26 @@ def test_sentences_are_raced_in_order_of_length_and_scored_against_their_own_ref
     toy_tokenizers: Tokenizers,
 ) -> None:
     config = BenchConfig(model="any", sentences=10, bleu_sentences=15)
-    course = choose(built_in_sentences(Languages("en", "de")), toy_tokenizers.source, 1_000, config)
-    lengths = [len(toy_tokenizers.source.encode(text)) for text in course.raced]
+    workload = choose_sentences(built_in_sentences(Languages("en", "de")), toy_tokenizers.source, 1_000, config)
+    lengths = [len(toy_tokenizers.source.encode(text)) for text in workload.raced]
     assert lengths == sorted(lengths)
-    assert course.mean_subwords == sum(lengths) / 10
-    assert len(course.scored) == 15
+    assert workload.mean_subwords == sum(lengths) / 10
+    assert len(workload.scored) == 15
     german = {pair.en: pair.de for pair in SENTENCES}
-    assert course.references == [[german[text] for text in course.scored]]
+    assert workload.references == [[german[text] for text in workload.scored]]
 
 
 def test_sentences_of_one_length_can_be_asked_for(toy_tokenizers: Tokenizers) -> None:
     config = BenchConfig(model="any", sentences=3, subwords=1)
-    course = choose(built_in_sentences(Languages("en", "de")), toy_tokenizers.source, 1_000, config)
-    assert "The water is boiling." in course.raced
-    assert course.scored == course.raced
+    workload = choose_sentences(built_in_sentences(Languages("en", "de")), toy_tokenizers.source, 1_000, config)
+    assert "The water is boiling." in workload.raced
+    assert workload.scored == workload.raced
 
 
 def test_sentences_too_long_for_a_model_are_not_raced(toy_tokenizers: Tokenizers) -> None:
     test_set = built_in_sentences(Languages("en", "de"))
-    course = choose(test_set, toy_tokenizers.source, 60, BenchConfig(model="any"))
-    assert 0 < len(course.raced) < 40
-    assert all(len(toy_tokenizers.source.encode(text)) <= 60 for text in course.raced)
+    workload = choose_sentences(test_set, toy_tokenizers.source, 60, BenchConfig(model="any"))
+    assert 0 < len(workload.raced) < 40
+    assert all(len(toy_tokenizers.source.encode(text)) <= 60 for text in workload.raced)
     with pytest.raises(UserError, match="no sentence between 1 and 2 subwords"):
-        choose(test_set, toy_tokenizers.source, 2, BenchConfig(model="any"))
+        choose_sentences(test_set, toy_tokenizers.source, 2, BenchConfig(model="any"))

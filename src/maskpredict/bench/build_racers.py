@@ -1,4 +1,4 @@
-"""Who races: the models that were given, in every engine, way of decoding and compute type that was asked for."""
+"""Builds the racers: each given model in every requested engine, decoding setting and compute type."""
 
 from __future__ import annotations
 
@@ -26,56 +26,56 @@ WANTED = {
     OnePassSettings: "one that makes a single pass, such as ctc",
     BeamSettings: "an autoregressive one",
 }
-"""The models that are decoded with such settings."""
+"""Description of the expected model, by the type of its decoding settings."""
 
 
 @dataclass(frozen=True)
 class RacersAndModels:
-    """Racers, none of them loaded yet, and the models they run."""
+    """Racers, not loaded yet, and their models."""
 
     racers: list[Racer]
     models: list[RacedModel]
 
 
 def build_racers(
-    config: BenchConfig, track: ComputeSettings, to_ctranslate2: ToCTranslate2, scratch: Path
+    config: BenchConfig, compute: ComputeSettings, to_ctranslate2: ToCTranslate2, scratch: Path
 ) -> RacersAndModels:
-    """All racers that the config asks for; what peers need is made in the folder `scratch` once they are loaded."""
+    """All racers of a config; exports for CTranslate2 are written to `scratch` when those racers are loaded."""
     racers: list[Racer] = []
     models: list[RacedModel] = []
 
-    def exported(model: RacedModel, name: str) -> Callable[[], Path]:
-        def make() -> Path:
+    def exporter(model: RacedModel, name: str) -> Callable[[], Path]:
+        def export() -> Path:
             to_ctranslate2(model.path, scratch / name)
             return scratch / name
 
-        return make
+        return export
 
     if config.model:
         models.append(model := _read(config.model, "model", MaskPredictSettings))
-        racers += mask_predict_racers(model, track, config.passes, config.speeds)
+        racers += mask_predict_racers(model, compute, config.passes, config.speeds)
     if config.shallow:
         models.append(model := _read(config.shallow, "shallow model", MaskPredictSettings))
-        racers += mask_predict_racers(model, track, config.passes, config.speeds, shallow=True)
+        racers += mask_predict_racers(model, compute, config.passes, config.speeds, shallow=True)
     if config.one_pass:
         models.append(model := _read(config.one_pass, "one-pass model", OnePassSettings))
-        racers += one_pass_racers(model, track)
+        racers += one_pass_racers(model, compute)
     if config.teacher:
         models.append(model := _read(config.teacher, "teacher", BeamSettings))
-        racers += beam_search_racers(model, track, config.beams)
+        racers += beam_search_racers(model, compute, config.beams)
         if "ctranslate2" in config.peers:
-            racers += ctranslate2_racers(model, track, config.beams, exported(model, "teacher"))
+            racers += ctranslate2_racers(model, compute, config.beams, exporter(model, "teacher"))
         if "transformers" in config.peers:
-            racers += transformers_racers(model, track, config.beams)
+            racers += transformers_racers(model, compute, config.beams)
     if config.rival:
         models.append(model := _read(config.rival, "rival", BeamSettings))
-        racers += ctranslate2_racers(model, track, config.beams, exported(model, "rival"), rival=True)
+        racers += ctranslate2_racers(model, compute, config.beams, exporter(model, "rival"), rival=True)
     _refuse_mixed_languages(models)
     return RacersAndModels(racers, models)
 
 
 def _read(name: str, role: str, settings: type) -> RacedModel:
-    """The model of that name, if it is decoded with such settings."""
+    """Read a model; raises `UserError` if it is not decoded with this type of settings."""
     path = find_model(name)
     contents = ModelFolder.read(path)
     if find_system(contents.system).settings_type is not settings:
@@ -89,5 +89,5 @@ def _refuse_mixed_languages(models: Sequence[RacedModel]) -> None:
         if other != first:
             raise UserError(
                 f"one model translates {first.source} to {first.target} and another {other.source} to {other.target}; "
-                "race models of the same languages."
+                "give models of the same languages."
             )

@@ -1,4 +1,4 @@
-"""Everything that is known after a race, for JSON, tables and pictures."""
+"""`RaceResult`: the results of a race, for JSON, tables and figures."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ TIMED = (
 
 @dataclass(frozen=True)
 class RaceResult:
-    """Everything that is known after a race."""
+    """Results of a race; field names are the keys of bench.json."""
 
     machine: Machine
     course: WorkloadSummary
+    """Sentences of the race."""
     config: Mapping[str, Any]
     """All settings of the race."""
     signature: str
-    """Of BLEU."""
+    """sacreBLEU signature."""
     racers: tuple[RacerResult, ...]
     ratios: tuple[Ratio, ...]
     cross_overs: tuple[CrossOver, ...]
     notes: tuple[str, ...]
-    """Who could not take part, and what else a reader must know."""
+    """Racers that failed, and other remarks on the results."""
     interrupted: bool
-    """True when someone ended the race before it was over."""
+    """True if Ctrl-C ended the race early."""
     heats: tuple[Heat, ...]
     timed: str = TIMED
 
     def to_dict(self) -> dict[str, Any]:
-        """The result for JSON."""
+        """Content of bench.json."""
         return asdict(self)

@@ -1,4 +1,4 @@
-"""What each racer achieved: its times at every batch size, and what its translations are worth."""
+"""Results of each racer: times at every batch size, and the quality of its translations."""
 
 from __future__ import annotations
 
@@ -13,67 +13,67 @@ from maskpredict.bench.timing import Spread
 
 @dataclass(frozen=True)
 class RacerScore:
-    """What a racer's translations are worth."""
+    """Quality of a racer's translations."""
 
     bleu: float
     same_texts: float | None = None
-    """Share of sentences translated exactly as by `Entry.same_as`; None if that one did not race."""
+    """Fraction of translations identical to those of `Entry.same_as`; None without that racer."""
 
 
 @dataclass(frozen=True)
 class SizeResult:
-    """A racer at one batch size."""
+    """Times of a racer at one batch size."""
 
     batch_size: int
     computed_size: int
-    """What the memory sufficed for."""
+    """Actual batch size; smaller than `batch_size` if memory ran out."""
     sentences: int
-    """In each heat."""
+    """Number of sentences in each heat."""
     milliseconds: Spread
-    """By sentence, over the rounds."""
+    """Milliseconds per sentence over the rounds."""
     p95_milliseconds: float | None
-    """Time within which 95% of the sentences were translated; None if they were translated together."""
+    """95th percentile of the time per sentence; None for batches."""
 
     @property
     def sentences_per_second(self) -> float:
-        """The median."""
+        """Median throughput."""
         return 1000 / self.milliseconds.median
 
 
 @dataclass(frozen=True)
 class RacerResult:
-    """A racer at all batch sizes."""
+    """Results of a racer at all batch sizes."""
 
     entry: Entry
     score: RacerScore
     sizes: tuple[SizeResult, ...]
 
     def at(self, batch_size: int) -> SizeResult | None:
-        """The result at a batch size, if there is one."""
+        """Result at a batch size, or None."""
         return next((size for size in self.sizes if size.batch_size == batch_size), None)
 
     @property
     def best(self) -> SizeResult:
-        """At the batch size with the highest throughput."""
+        """Result at the batch size with the highest throughput."""
         return min(self.sizes, key=lambda size: size.milliseconds.median)
 
 
 def racer_results(
     heats: Sequence[Heat], entries: Sequence[Entry], scores: Mapping[str, RacerScore]
 ) -> tuple[RacerResult, ...]:
-    """Times of each racer that finished a heat."""
-    found = []
+    """Results of each racer with at least one heat."""
+    results = []
     for entry in entries:
-        own = [heat for heat in heats if heat.racer == entry.name]
-        sizes = sorted({heat.batch_size for heat in own})
-        if own:
-            results = [_at([heat for heat in own if heat.batch_size == size]) for size in sizes]
-            found.append(RacerResult(entry, scores[entry.name], tuple(results)))
-    return tuple(found)
+        racer_heats = [heat for heat in heats if heat.racer == entry.name]
+        sizes = sorted({heat.batch_size for heat in racer_heats})
+        if racer_heats:
+            by_size = [_size_result([heat for heat in racer_heats if heat.batch_size == size]) for size in sizes]
+            results.append(RacerResult(entry, scores[entry.name], tuple(by_size)))
+    return tuple(results)
 
 
-def _at(heats: Sequence[Heat]) -> SizeResult:
-    """Of one racer's heats at one batch size."""
+def _size_result(heats: Sequence[Heat]) -> SizeResult:
+    """Result of one racer's heats at one batch size."""
     single = [1000 * seconds for heat in heats for seconds in heat.seconds] if heats[0].batch_size == 1 else []
     return SizeResult(
         batch_size=heats[0].batch_size,

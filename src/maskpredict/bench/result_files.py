@@ -1,4 +1,4 @@
-"""The folder of a race: bench.json with everything, bench.md for people, and the pictures."""
+"""Result folder of a race: bench.json, bench.md and the figures."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ JSON_FILE, MARKDOWN_FILE = "bench.json", "bench.md"
 
 
 def new_results(folder: Path, *, overwrite: bool) -> Path:
-    """The folder, made if it is not there; earlier results are only replaced if that was asked for."""
+    """Create the folder; earlier results in it are replaced only with `overwrite`."""
     if (folder / JSON_FILE).exists() and not overwrite:
-        raise UserError(f"{folder} holds an earlier race; choose another folder, or ask to overwrite it.")
+        raise UserError(f"{folder} holds an earlier race; choose another folder, or add --overwrite.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"{folder} cannot be made: {error.strerror}.") from error
+        raise UserError(f"{folder} cannot be created: {error.strerror}.") from error
     return folder
 
 
 def write_json(result: RaceResult, folder: Path) -> None:
-    """Write bench.json; it is whole at any moment."""
+    """Write bench.json atomically."""
     partial = folder / f"{JSON_FILE}.partial"
     partial.write_text(json.dumps(result.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     partial.replace(folder / JSON_FILE)

@@ -1,4 +1,4 @@
-"""What is translated in a race, and what the translations are scored on."""
+"""Sentences of a race: those that are timed, and those that are scored with BLEU."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from maskpredict.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Workload:
-    """The sentences of a race."""
+    """Sentences of a race."""
 
     name: str
-    """Of the test set."""
+    """Name of the test set."""
     target_language: str
     raced: list[str]
-    """Shortest first, so that a batch holds sentences of similar length, as it does in any engine's own batching."""
+    """Timed sentences, the shortest first, so that a batch holds sentences of similar length."""
     mean_subwords: float
-    """Of the raced sentences, the end mark not counted."""
+    """Mean source length of the timed sentences, without the end mark."""
     scored: list[str]
     references: list[list[str]]
     """`references[r][i]` is the r-th reference of the scored sentence i."""
 
     @property
-    def facts(self) -> WorkloadSummary:
-        """The course without its sentences."""
+    def summary(self) -> WorkloadSummary:
+        """Description without the sentences themselves."""
         return WorkloadSummary(self.name, len(self.raced), round(self.mean_subwords, 1), len(self.scored))
 
 
 @dataclass(frozen=True)
 class WorkloadSummary:
-    """What a report says about the sentences."""
+    """Description of the sentences in the results."""
 
     name: str
     sentences: int
@@ -46,19 +46,21 @@ class WorkloadSummary:
 
 
 def built_in_sentences(languages: Languages) -> ReferenceSet:
-    """The sentences that come with the package, for models between German and English."""
+    """Test set that comes with the package, for models between German and English."""
     if {languages.source, languages.target} != {"de", "en"}:
         raise UserError(
             f"the built-in sentences are German and English, and the model translates {languages.source} to "
             f"{languages.target}; give a data folder, or files of sources and references."
         )
-    source, target = ([getattr(pair, own) for pair in SENTENCES] for own in (languages.source, languages.target))
+    source, target = (
+        [getattr(pair, language) for pair in SENTENCES] for language in (languages.source, languages.target)
+    )
     name = "the built-in ones"
     return ReferenceSet(name, (Lines(name, target),), Lines(name, source), languages.target, languages)
 
 
-def choose(test_set: ReferenceSet, tokenizer: Tokenizer, longest: int, config: BenchConfig) -> Workload:
-    """Sentences of a test set that have words, and at most `longest` subwords."""
+def choose_sentences(test_set: ReferenceSet, tokenizer: Tokenizer, longest: int, config: BenchConfig) -> Workload:
+    """Choose from the sentences of a test set that have between 1 and `longest` subwords."""
     if test_set.source is None:
         raise UserError(f"there is nothing to translate in {test_set.name}; give a file of sources, too.")
     texts = test_set.source.texts
@@ -66,8 +68,8 @@ def choose(test_set: ReferenceSet, tokenizer: Tokenizer, longest: int, config: B
     usable = [index for index, length in enumerate(lengths) if 0 < length <= longest]
     if not usable:
         raise UserError(f"{test_set.name} has no sentence between 1 and {longest} subwords; give another test set.")
-    raced = _raced(usable, lengths, config)
-    scored = raced if config.bleu_sentences is None else _drawn(usable, config.bleu_sentences, config.seed)
+    raced = _timed_sentences(usable, lengths, config)
+    scored = raced if config.bleu_sentences is None else _sample(usable, config.bleu_sentences, config.seed)
     return Workload(
         name=test_set.name,
         target_language=test_set.target_language,
@@ -78,14 +80,14 @@ def choose(test_set: ReferenceSet, tokenizer: Tokenizer, longest: int, config: B
     )
 
 
-def _raced(usable: Sequence[int], lengths: Sequence[int], config: BenchConfig) -> list[int]:
+def _timed_sentences(usable: Sequence[int], lengths: Sequence[int], config: BenchConfig) -> list[int]:
     if config.subwords is None:
-        chosen = _drawn(usable, config.sentences, config.seed)
+        chosen = _sample(usable, config.sentences, config.seed)
     else:
         wanted = config.subwords
         chosen = sorted(usable, key=lambda index: abs(lengths[index] - wanted))[: config.sentences]
     return sorted(chosen, key=lambda index: lengths[index])
 
 
-def _drawn(usable: Sequence[int], count: int, seed: int) -> list[int]:
+def _sample(usable: Sequence[int], count: int, seed: int) -> list[int]:
     return random.Random(seed).sample(usable, min(count, len(usable)))

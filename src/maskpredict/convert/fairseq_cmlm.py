@@ -1,4 +1,4 @@
-"""fairseq's own CMLM (`cmlm_transformer`): its dictionary has no MASK, UNK plays that role."""
+"""fairseq's own CMLM (`cmlm_transformer`): its dictionary has no MASK, and UNK is used instead."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from maskpredict.systems.fairseq_cmlm import FairseqCMLM, FairseqRelativeCMLM
 from maskpredict.tokenizer import SpecialIds
 
 SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
-"""What fairseq puts in front of every dictionary."""
+"""Symbols that fairseq puts before every dictionary."""
 SPECIAL = SpecialIds(bos=0, pad=1, eos=2, unk=3, mask=3)
 DEFAULTS = ArchitectureDefaults(norm_epsilon=1e-5, scale_embeddings=True, activation="relu")
 

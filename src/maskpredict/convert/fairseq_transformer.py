@@ -1,4 +1,4 @@
-"""fairseq's autoregressive transformers, as teachers and rivals; they begin with the end mark where ours have BOS."""
+"""fairseq's autoregressive transformers, whose decoders start from the end mark instead of BOS."""
 
 from __future__ import annotations
 

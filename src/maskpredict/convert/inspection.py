@@ -1,4 +1,4 @@
-"""Foreign folders as `maskpredict inspect` shows them."""
+"""`maskpredict inspect` for folders with a foreign checkpoint."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from maskpredict.runtime.inspection import Inspection
 
 
 def inspect_checkpoint(folder: Path) -> Inspection | None:
-    """What a folder with a foreign checkpoint holds and whether it can be imported; None for any other folder."""
+    """Describe a folder with a foreign checkpoint, and whether it can be imported; None for any other folder."""
     path = None if is_model_folder(folder) else find_checkpoint(folder)
     if path is None:
         return None
     facts = {"checkpoint": path.name}
     try:
-        _look(path, facts)
+        _describe(path, facts)
         problems = []
     except UserError as error:
         problems = [str(error)]
     return Inspection(folder, "foreign model", facts, problems)
 
 
-def _look(path: Path, facts: dict[str, str]) -> None:
+def _describe(path: Path, facts: dict[str, str]) -> None:
     checkpoint = read_checkpoint(path)
     facts["architecture"] = checkpoint.architecture
     family = family_of(checkpoint)

@@ -1,4 +1,4 @@
-"""The models that the authors of Mask-Predict released with the paper: their own system, on a fairseq of 2019."""
+"""Models that the authors of Mask-Predict released with the paper, trained with a fork of fairseq of 2019."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exported folders as `maskpredict inspect` shows them: what they are, whether they are whole, what to do with them."""
+"""`maskpredict inspect` for exported folders."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _AGAIN = "export the model again"
 
 
 def inspect_export(folder: Path) -> Inspection | None:
-    """What an exported folder holds and whether it is whole; None for any other folder."""
+    """Describe an exported folder and its problems; None for any other folder."""
     path = folder / SIGNATURE_FILE
     if not path.is_file():
         return None
@@ -25,15 +25,15 @@ def inspect_export(folder: Path) -> Inspection | None:
         signature = json.loads(path.read_text(encoding="utf-8"))
         if signature["format_version"] > SIGNATURE_VERSION:
             return Inspection(folder, "exported model", facts, [f"{path} is of a newer version; upgrade maskpredict."])
-        problems = _look(folder, signature, facts)
+        problems = _describe(folder, signature, facts)
     except (ValueError, KeyError, TypeError, AttributeError, OSError):
         return Inspection(folder, "exported model", facts, [f"{path} is damaged; {_AGAIN}."])
     return Inspection(folder, f"{signature['format']} folder", facts, problems)
 
 
-def _look(folder: Path, signature: dict[str, Any], facts: dict[str, str]) -> list[str]:
-    """Fill in the facts, and return the problems."""
-    found = file_sizes(folder)
+def _describe(folder: Path, signature: dict[str, Any], facts: dict[str, str]) -> list[str]:
+    """Fill in the facts; returns the problems."""
+    files = file_sizes(folder)
     what, command = _purpose(signature["format"], signature["system"], folder)
     facts["what it is"] = what
     facts["model"] = f"{signature['system']} with {signature['parameters']:,} parameters"
@@ -41,17 +41,17 @@ def _look(folder: Path, signature: dict[str, Any], facts: dict[str, str]) -> lis
         facts["model card"] = title
     facts["languages"] = f"{signature['languages']['source']} to {signature['languages']['target']}"
     facts["precision"] = signature["precision"]
-    facts["size"] = f"{sum(found.values()):,} bytes in {len(found):,} files"
+    facts["size"] = f"{sum(files.values()):,} bytes in {len(files):,} files"
     facts["written by"] = f"maskpredict {signature['maskpredict']}"
     facts["what to do"] = command
-    problems = _differences(signature["files"], found)
+    problems = _differences(signature["files"], files)
     if signature["format"] == transformers_folder.FORMAT.name and not problems:
-        problems = inspect_folder(folder).problems  # it is a model folder too
+        problems = inspect_folder(folder).problems  # it is also a model folder
     return problems
 
 
 def _purpose(form: str, system: str, folder: Path) -> tuple[str, str]:
-    """What a folder of this format is, and the command that uses it."""
+    """Description of a folder of this format, and a command that uses it."""
     match form:
         case ctranslate2_folder.FORMAT.name:
             use = f"import ctranslate2; print(ctranslate2.Translator({str(folder)!r}).translate_batch([['▁Hallo']]))"
@@ -77,11 +77,11 @@ def _card_title(folder: Path) -> str:
     return next((line.lstrip("# ") for line in lines if line.startswith("#")), "")
 
 
-def _differences(expected: dict[str, int], found: dict[str, int]) -> list[str]:
-    missing = [f"{name} is missing; {_AGAIN}." for name in expected if name not in found]
+def _differences(expected: dict[str, int], actual: dict[str, int]) -> list[str]:
+    missing = [f"{name} is missing; {_AGAIN}." for name in expected if name not in actual]
     changed = [
-        f"{name} has {found[name]:,} bytes instead of {size:,}; unless you edited it, {_AGAIN}."
+        f"{name} has {actual[name]:,} bytes instead of {size:,}; unless you edited it, {_AGAIN}."
         for name, size in expected.items()
-        if found.get(name, size) != size
+        if actual.get(name, size) != size
     ]
     return missing + changed

@@ -1,8 +1,8 @@
-"""A model as a folder that Hugging Face's transformers can open, and that stays a model folder of ours.
+"""Export of a model as a folder for Hugging Face transformers, which is also a model folder of ours.
 
-The two agree on the names of the weights file and of config.json, so all that is needed is what transformers looks for
-in config.json, and the special ids and decoding settings, which it would not find in the tokenizer and generation.json.
-`import maskpredict.export.transformers_model` teaches transformers the rest.
+Both have the same names of the weights file and of config.json. The export adds the keys that transformers reads to
+config.json, with the special ids and decoding settings. `import maskpredict.export.transformers_model` registers the
+model class with transformers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def export_transformers(
         ours = json.loads(config.read_text(encoding="utf-8"))
         both = json.dumps({**ours, **_additions(contents, precision)}, indent=2, ensure_ascii=False)
         config.write_text(both + "\n", encoding="utf-8")
-        # Without this note, other programs do not know whose tensors they are.
+        # transformers expects this metadata.
         save_file(load_file(partial / WEIGHTS_FILE), partial / WEIGHTS_FILE, metadata={"format": "pt"})
     return Exported.of(out)
 

@@ -1,6 +1,6 @@
-"""What every export does first and last: find model and packages, make a folder that is whole or not there, sign it.
+"""Common part of all exports: checks options and packages, reads the model, writes the folder atomically and signs it.
 
-The signature, export.json, says what a folder is and which files it must have; `inspection.py` reads it.
+The signature, export.json, describes the folder and lists its files; `inspection.py` reads it.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ SIGNATURE_VERSION = 1
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written."""
+    """Folder and files of a finished export."""
 
     folder: Path
     files: dict[str, int]
-    """Sizes in bytes by name; a folder counts as one, with all that is in it."""
+    """Sizes in bytes by name; a subfolder counts as one file."""
 
     @classmethod
     def of(cls, folder: Path) -> Exported:
-        """The files of a folder that is finished."""
+        """Description of a finished export."""
         files: dict[str, int] = {}
         for name, size in file_sizes(folder).items():
             top = name.split("/")[0]
@@ -42,23 +42,23 @@ class Exported:
 
 @dataclass(frozen=True)
 class FolderFormat:
-    """What may be asked of an export, and what it asks."""
+    """Options and requirements of an export format."""
 
     name: str
     precisions: tuple[str, ...]
     marker: str
-    """A file that every folder of this format has."""
+    """File that every folder of this format contains."""
     packages: tuple[str, ...] = ()
-    """What it needs that an ordinary installation does not have."""
+    """Packages that it needs beyond those of a plain installation."""
 
 
 @contextmanager
 def export_folder(
     form: FolderFormat, model: str | Path | ModelFolder, out: Path, *, precision: str, overwrite: bool
 ) -> Iterator[tuple[ModelFolder, Path]]:
-    """The model to export, and the folder to fill, which becomes `out` when the block ends well."""
+    """Context with the model to export and the folder to fill, which becomes `out` if the block succeeds."""
     if precision not in form.precisions:
-        raise UserError(f"{form.name} exports have no {precision}; choose one of {', '.join(form.precisions)}.")
+        raise UserError(f"{form.name} exports do not support {precision}; choose one of {', '.join(form.precisions)}.")
     missing = [package for package in form.packages if importlib.util.find_spec(package) is None]
     if missing:
         raise UserError(f"this export needs {', '.join(missing)}; install it with: pip install 'maskpredict[export]'.")
@@ -69,7 +69,7 @@ def export_folder(
 
 
 def file_sizes(folder: Path) -> dict[str, int]:
-    """Bytes of every file below a folder, by path."""
+    """Size in bytes of every file in a folder, by relative path."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
 
@@ -83,7 +83,7 @@ def _sign(folder: Path, form: FolderFormat, contents: ModelFolder, precision: st
         "languages": asdict(contents.languages),
         "parameters": sum(weight.numel() for weight in contents.weights.values()),
         "precision": precision,
-        # The model card is there to be edited.
+        # Users may edit the model card.
         "files": {name: size for name, size in file_sizes(folder).items() if name != CARD_FILE},
     }
     (folder / SIGNATURE_FILE).write_text(json.dumps(signature, indent=2) + "\n", encoding="utf-8")

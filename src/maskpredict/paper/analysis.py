@@ -1,4 +1,4 @@
-"""What an analysis is to those who run it and write it down."""
+"""`Analysis`: a measurement with its name, its table and its figure."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Analysis(Generic[R]):
-    """A measurement with a table and perhaps a picture."""
+    """A measurement, and how its result becomes a table and a figure."""
 
     name: str
-    """Of its files, and what `--only` takes."""
+    """Stem of its files, and its name in `--only`."""
     title: str
     about: str
-    """What is measured and how, in a sentence or two."""
+    """One or two sentences on what is measured and how."""
     result: type[R]
     """A frozen dataclass of numbers."""
     run: Callable[[Study], R]
     table: Callable[[R], ResultTable]
     draw: Callable[[R], Figure | None] | None = None
-    """The picture; None where there is nothing to draw."""
+    """Draws the figure; returns None if there is nothing to draw."""
     note: Callable[[R], str] | None = None
-    """A sentence below the table."""
+    """Returns a sentence to print below the table."""

@@ -1,4 +1,4 @@
-"""A number, or the reason why there is none: what could not be measured must not stop the rest."""
+"""`Cell`: a measured number, or the reason why there is none, so that one failure does not stop an analysis."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Cell:
-    """One place in a table."""
+    """One cell of a table."""
 
     value: float | None = None
     plus_minus: float | None = None
-    """Half the 95% confidence interval, where it was estimated."""
+    """Half the width of the 95% confidence interval, if it was estimated."""
     reason: str = ""
-    """Why there is no value, in a sentence."""
+    """Sentence that says why there is no value."""
 
 
 def measured(measure: Callable[[], float | Cell]) -> Cell:
-    """What `measure` returns, or the reason that it gives."""
+    """Cell with the result of `measure`, or with the message of its `UserError`."""
     try:
-        found = measure()
+        value = measure()
     except UserError as error:
         return Cell(reason=str(error))
-    return found if isinstance(found, Cell) else Cell(round(found, 4))
+    return value if isinstance(value, Cell) else Cell(round(value, 4))
 
 
 def first_of(rows: Iterable[R], what: str) -> R:
-    """The first of the rows that were looked for; refuses when there is none."""
+    """First of the matching rows; raises `UserError` if there is none."""
     for row in rows:
         return row
     raise UserError(f"there is no number for {what}.")

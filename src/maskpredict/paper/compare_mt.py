@@ -1,6 +1,6 @@
-"""The files that the program compare-mt reads, to look at the same buckets with another tool.
+"""Input files for compare-mt, to analyse the same length buckets with another tool.
 
-It splits lines at spaces, so they are written in the words that BLEU counts.
+compare-mt splits lines at spaces, so the lines are tokenized as for BLEU.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from maskpredict.evaluate.metrics.bleu import build_bleu
 def write_compare_mt(
     folder: Path, references: Sequence[str], systems: Mapping[str, Sequence[str]], target_language: str
 ) -> None:
-    """Write reference.txt, a file for each system, and run.sh with the command."""
+    """Write reference.txt, one file per system, and run.sh with the command."""
     folder.mkdir(parents=True, exist_ok=True)
-    words = build_bleu(target_language).tokenizer
+    tokenize = build_bleu(target_language).tokenizer
     for name, texts in {"reference": references, **systems}.items():
-        lines = "".join(f"{words(text)}\n" for text in texts)
+        lines = "".join(f"{tokenize(text)}\n" for text in texts)
         (folder / f"{name}.txt").write_text(lines, encoding="utf-8")
     cutoffs = ":".join(map(str, BOUNDS[1:]))
     files = " ".join(f"{name}.txt" for name in systems)

@@ -1,4 +1,4 @@
-"""What an analysis found, on disk: FOLDER/NAME.json, NAME.md, and NAME.png and NAME.svg where there is a picture."""
+"""Results of an analysis on disk: FOLDER/NAME.json, NAME.md, and NAME.png and NAME.svg if there is a figure."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from maskpredict.paper.translations import ComputeEnvironment
 
 @dataclass(frozen=True)
 class Setup:
-    """What numbers depend on besides the analysis."""
+    """Experimental setup: everything besides the analysis that its numbers depend on."""
 
     source_language: str
     target_language: str
     split: str
     sentences: int
     signature: str
-    """sacreBLEU's: what the scores can be compared with."""
+    """sacreBLEU signature of the scores."""
     device: str
     compute_type: str
     models: tuple[ModelFacts, ...]
@@ -40,43 +40,43 @@ class Setup:
 
 @dataclass(frozen=True)
 class Finding:
-    """A result, and how it came about."""
+    """Result of an analysis, with its experimental setup."""
 
     analysis: Analysis[Any]
     setup: Setup
     result: Any
-    """Of the type that the analysis says."""
+    """Instance of `analysis.result`."""
 
     @property
     def note(self) -> str:
-        """A sentence below the table, if there is anything to say."""
+        """Sentence to print below the table; empty if there is none."""
         return self.analysis.note(self.result) if self.analysis.note else ""
 
 
 def setup_of(study: Study) -> Setup:
-    """What the numbers of a study depend on."""
+    """Experimental setup of a study."""
     languages = study.dataset.languages
-    here = ComputeEnvironment(study.models.device_name(), version("torch"))
-    machines = sorted(study.machines, key=astuple) or [here]
+    current = ComputeEnvironment(study.models.device_name(), version("torch"))
+    environments = sorted(study.environments, key=astuple) or [current]
     return Setup(
         source_language=languages.source,
         target_language=languages.target,
         split=study.split,
         sentences=int(measured(lambda: len(study.references)).value or 0),
         signature=_signature(study),
-        device=_all(machine.device for machine in machines),
+        device=_joined(environment.device for environment in environments),
         compute_type=study.competitors.compute_type,
         models=study.models.facts(),
         versions={
             "maskpredict": maskpredict.__version__,
             "python": platform.python_version(),
             "sacrebleu": version("sacrebleu"),
-            "torch": _all(machine.torch for machine in machines),
+            "torch": _joined(environment.torch for environment in environments),
         },
     )
 
 
-def _all(names: Iterable[str]) -> str:
+def _joined(names: Iterable[str]) -> str:
     return " and ".join(dict.fromkeys(names))
 
 
@@ -89,7 +89,7 @@ def _signature(study: Study) -> str:
 
 
 def write_finding(folder: Path, finding: Finding) -> None:
-    """Write all files of a finding; the JSON comes last and whole, so it vouches for the others."""
+    """Write all files of a result; the JSON file comes last and atomically, so its presence means they are complete."""
     folder.mkdir(parents=True, exist_ok=True)
     analysis, stem = finding.analysis, folder / finding.analysis.name
     parts = [f"# {analysis.title}", analysis.about, markdown(analysis.table(finding.result)), finding.note]
@@ -104,7 +104,7 @@ def write_finding(folder: Path, finding: Finding) -> None:
 
 
 def read_finding(folder: Path, analysis: Analysis[Any]) -> Finding | None:
-    """What an analysis found earlier; None if it was not run."""
+    """Saved result of an analysis; None if there is none."""
     path = folder / f"{analysis.name}.json"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

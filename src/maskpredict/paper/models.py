@@ -1,4 +1,4 @@
-"""Who takes part in an analysis: the model itself, and those it is compared with."""
+"""Models of an analysis: the analysed one and those it is compared with."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ TITLES = {
     "ctc": "CTC",
     "refinement": "iterative refinement",
 }
-"""The roles of the paper's tables, and what tables call them."""
+"""Roles of the models in the paper's tables, and their names there."""
 
 
 @dataclass(frozen=True)
 class Competitors:
-    """Folders or names of models, by role, and how they compute."""
+    """Folders or names of models, by role, with device and compute type."""
 
     paths: Mapping[str, str | Path]
     device: str = "auto"
@@ -46,17 +46,17 @@ class Competitors:
 
     @property
     def autoregressive(self) -> str:
-        """The role that speed and quality are compared with: a baseline of the model's size, else the teacher."""
+        """Role of the autoregressive reference: `baseline`, a model of the same size, if given, else `teacher`."""
         return "baseline" if "baseline" in self.paths else "teacher"
 
     def others(self) -> list[str]:
-        """Roles that no table of the paper has."""
+        """Roles that do not occur in the paper's tables."""
         return [role for role in self.paths if role not in TITLES]
 
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What a report says about a model."""
+    """Description of a model in the report."""
 
     role: str
     system: str
@@ -66,27 +66,27 @@ class ModelFacts:
 
 
 class LoadedModels:
-    """Opens each competitor once, when it is first needed; one that cannot be used gives its reason every time."""
+    """Loads each model on first use; a model that cannot be loaded raises the same error every time."""
 
     def __init__(self, competitors: Competitors, languages: Languages) -> None:
         self.competitors, self.languages = competitors, languages
-        self._opened: dict[tuple[str, str, str], Translator | UserError] = {}
+        self._loaded: dict[tuple[str, str, str], Translator | UserError] = {}
         self._fingerprints: dict[str, str] = {}
 
     def translator(self, role: str, *, device: str = "", compute_type: str = "") -> Translator:
-        """The model of this role, on the study's device unless another is named."""
+        """Translator of this role, on the study's device unless another is given."""
         device = device or self.competitors.device
         compute_type = compute_type or self.competitors.compute_type
         key = (role, device, compute_type)
-        if key not in self._opened:
-            self._opened[key] = _result_or_reason(lambda: self._open(role, device, compute_type))
-        found = self._opened[key]
-        if isinstance(found, UserError):
-            raise found
-        return found
+        if key not in self._loaded:
+            self._loaded[key] = _result_or_error(lambda: self._load(role, device, compute_type))
+        loaded = self._loaded[key]
+        if isinstance(loaded, UserError):
+            raise loaded
+        return loaded
 
     def fingerprint(self, role: str) -> str:
-        """SHA-256 of all that a model's translations depend on."""
+        """SHA-256 of all files that a model's translations depend on."""
         if role not in self._fingerprints:
             path = self._path(role)
             with _naming(role):
@@ -98,11 +98,11 @@ class LoadedModels:
         return self._fingerprints[role]
 
     def device_name(self) -> str:
-        """What the model computes on, in its maker's words."""
+        """Name of the device that the analysed model runs on."""
         return device_name(self.translator(MODEL).device)
 
     def dimensions(self, role: str) -> str:
-        """Width of the model and of its feed-forward layers; empty where there is no such model."""
+        """Width of the model and of its feed-forward layers; empty if there is no such model."""
         try:
             config = self.translator(role).system.config
         except UserError:
@@ -110,16 +110,16 @@ class LoadedModels:
         return f"{config.width}/{config.hidden}"
 
     def facts(self) -> tuple[ModelFacts, ...]:
-        """About the models that were used so far, also those whose translations were at hand."""
+        """Descriptions of all models used so far, including those whose translations came from the cache."""
         for role in self._fingerprints:
-            _result_or_reason(partial(self.translator, role))
-        opened: dict[str, System] = {}
-        for (role, *_), found in self._opened.items():
-            if isinstance(found, Translator):
-                opened.setdefault(role, found.system)
+            _result_or_error(partial(self.translator, role))
+        systems: dict[str, System] = {}
+        for (role, *_), loaded in self._loaded.items():
+            if isinstance(loaded, Translator):
+                systems.setdefault(role, loaded.system)
         return tuple(
             ModelFacts(role, system.name, self.dimensions(role), sum(weight.numel() for weight in system.parameters()))
-            for role, system in opened.items()
+            for role, system in systems.items()
         )
 
     def _path(self, role: str) -> str | Path:
@@ -127,23 +127,23 @@ class LoadedModels:
             raise UserError(f"no {role} model was given.")
         return self.competitors.paths[role]
 
-    def _open(self, role: str, device: str, compute_type: str) -> Translator:
+    def _load(self, role: str, device: str, compute_type: str) -> Translator:
         path = self._path(role)
         with _naming(role):
-            # The compute types are checked there; some are not for every device.
+            # `Translator` checks the compute type; not every device supports every one.
             translator = Translator(path, device=device, compute_type=cast(Any, compute_type))
-        own, wanted = translator.languages, self.languages
-        if own != wanted:
+        languages, wanted = translator.languages, self.languages
+        if languages != wanted:
             raise UserError(
-                f"{title(role)} translates {own.source} to {own.target} and the test set is {wanted.source} to "
-                f"{wanted.target}; give a model of these languages."
+                f"{title(role)} translates {languages.source} to {languages.target} and the test set is "
+                f"{wanted.source} to {wanted.target}; give a model of these languages."
             )
         return translator
 
 
 @contextmanager
 def _naming(role: str) -> Iterator[None]:
-    """Puts the name of the model in front of what is wrong with it."""
+    """Prefixes errors with the name of the model."""
     try:
         yield
     except UserError as error:
@@ -151,7 +151,7 @@ def _naming(role: str) -> Iterator[None]:
 
 
 def device_name(device: torch.device) -> str:
-    """A device in its maker's words; a CPU with the number of its threads, on which times depend."""
+    """Product name of a GPU; for a CPU, its architecture and the number of threads."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     threads = torch.get_num_threads()
@@ -159,12 +159,12 @@ def device_name(device: torch.device) -> str:
 
 
 def title(role: str) -> str:
-    """What tables call a role."""
+    """Name of a role in tables."""
     return TITLES.get(role, role)
 
 
-def _result_or_reason(open_model: Callable[[], Translator]) -> Translator | UserError:
+def _result_or_error(load: Callable[[], Translator]) -> Translator | UserError:
     try:
-        return open_model()
+        return load()
     except UserError as error:
         return error

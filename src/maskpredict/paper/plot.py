@@ -1,4 +1,4 @@
-"""One look for all pictures: light, legible at the width of a README, and readable without telling red from green."""
+"""Common style of all figures: legible at the width of a README, in colours for colour-blind readers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 
 from maskpredict.paper.cell import Cell
 
-# Okabe and Ito's colours, told apart by colour-blind people; shapes of points differ too.
+# The palette of Okabe and Ito for colour-blind readers; markers differ too.
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#999999"
 COLORS = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
 MARKERS = ("o", "s", "^", "D", "v", "P")
 WIDTH, HEIGHT = 8.0, 3.8
-"""Inches; with DOTS_PER_INCH, about twice the pixels of a README's column."""
+"""Inches; at DOTS_PER_INCH about twice the width of a README in pixels."""
 DOTS_PER_INCH = 200
 STYLE: Any = {
     "font.family": "DejaVu Sans",
@@ -33,27 +33,27 @@ STYLE: Any = {
     "legend.frameon": False,
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
-    "svg.hashsalt": "maskpredict",  # the same numbers give the same file
+    "svg.hashsalt": "maskpredict",  # equal numbers give equal files
 }
 
 Drawing = Callable[[], Figure | None]
 
 
 def panels(count: int = 1, *, height: float = HEIGHT, **options: Any) -> tuple[Figure, list[Axes]]:
-    """A figure with panels side by side."""
+    """New figure with `count` panels side by side."""
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     axes = figure.subplots(1, count, squeeze=False, **options)
     return figure, list(axes[0])
 
 
 def points(cells: Sequence[tuple[Any, Cell]]) -> tuple[list[Any], list[float]]:
-    """The cells that have a value, as two lists for a plot."""
+    """Coordinates of the cells that have a value, as lists of x and y."""
     known = [(x, cell.value) for x, cell in cells if cell.value is not None]
     return [x for x, _ in known], [y for _, y in known]
 
 
 def save(draw: Drawing, stem: Path) -> list[Path]:
-    """Draw, and write STEM.png and STEM.svg; returns what was written, nothing if there was nothing to draw."""
+    """Draw, and write STEM.png and STEM.svg; returns the paths, an empty list if there was nothing to draw."""
     paths = [stem.with_name(f"{stem.name}{ending}") for ending in (".png", ".svg")]
     with matplotlib.rc_context(STYLE):
         figure = draw()

@@ -1,4 +1,4 @@
-"""`analyze`: run the analyses, one after the other, and write down what each found as soon as it is known."""
+"""`analyze`: runs the analyses in turn and saves each result as soon as it is complete."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from maskpredict.paper.translations import Stopped
 
 @dataclass(frozen=True)
 class AnalyzeReport:
-    """How a call of `analyze` ended."""
+    """Outcome of a call of `analyze`."""
 
     finished: bool
-    """False when it was told to stop; the same call continues."""
+    """False if it was stopped early; the same call then continues."""
     done: tuple[str, ...]
     left: tuple[str, ...]
 
 
 def analyze(study: Study, only: Sequence[str] = ()) -> AnalyzeReport:
-    """Run the named analyses, or all. What cannot be measured becomes an empty cell with a reason."""
+    """Run the named analyses, or all; a number that cannot be measured becomes an empty cell with a reason."""
     names = list(dict.fromkeys(only)) or list(ANALYSES)
     check_names(names)
     _validate(study)
     for number, name in enumerate(names):
-        study.machines.clear()
+        study.environments.clear()
         try:
             result = ANALYSES[name].run(study)
         except Stopped:
@@ -39,14 +39,14 @@ def analyze(study: Study, only: Sequence[str] = ()) -> AnalyzeReport:
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Refuse the name of an analysis that there is not."""
+    """Raise `UserError` for an unknown analysis."""
     for name in names:
         if name not in ANALYSES:
             raise UserError(f"there is no analysis {name!r}; choose some of {', '.join(ANALYSES)}.")
 
 
 def _validate(study: Study) -> None:
-    """A wrong folder or name is a mistake to be told at once, not a hundred empty cells."""
+    """Reject mistakes that would leave every cell empty, such as a wrong folder or split."""
     if study.split not in study.dataset.splits:
         raise UserError(f"{study.data} has no split {study.split!r}; it has {', '.join(study.dataset.splits)}.")
     if study.limit is not None and study.limit < 1:

@@ -1,4 +1,4 @@
-"""What every analysis works with: a test set, the models, their translations and scores."""
+"""`Study`: the test set, models, translations and scores that all analyses share."""
 
 from __future__ import annotations
 
@@ -27,45 +27,45 @@ from maskpredict.paper.translations import (
 from maskpredict.progress import Progress
 
 CANDIDATES = 5
-"""Length candidates wherever the paper does not say otherwise."""
+"""Number of length candidates unless the paper states another."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """A model on a test set, and the models beside it."""
+    """A model on a test set, with the models it is compared with."""
 
     competitors: Competitors
     data: Path
     split: str
     out: Path
-    """Folder of the results: numbers, tables and pictures, but no sentence of the test set."""
+    """Folder of the results: numbers, tables and figures, but no sentences of the test set."""
     texts: Path
-    """Folder of all that holds such sentences: translations, and files for other programs."""
+    """Folder of everything with sentences of the test set: translations, and input files for compare-mt."""
     limit: int | None = None
-    """Use only so many sentences."""
+    """Use only the first so many sentences."""
     normalization: str = ""
-    """Spelling to unify before scoring; see `evaluate.normalization`."""
+    """Normalization of spelling before scoring; see `evaluate.normalization`."""
     figure1: str = ""
-    """The sentence of the example; empty: one that comes with the package."""
+    """Source sentence of the analysis `figure1`; empty: a sentence that comes with the package."""
     stop: Callable[[], bool] = lambda: False
-    """Says when to end."""
+    """Returns True when the analysis should stop."""
     progress: Progress = field(default_factory=lambda: Progress(quiet=True))
-    machines: set[ComputeEnvironment] = field(default_factory=set)
-    """What the translations of this analysis were computed with: several, if the study went on elsewhere."""
+    environments: set[ComputeEnvironment] = field(default_factory=set)
+    """Environments that computed the translations of this analysis; several, if it was continued on another machine."""
 
     @cached_property
     def dataset(self) -> Dataset:
-        """The data folder."""
+        """Data folder with the test set."""
         return Dataset(self.data)
 
     @cached_property
     def models(self) -> LoadedModels:
-        """The models, by role."""
+        """Models by role, loaded on first use."""
         return LoadedModels(self.competitors, self.dataset.languages)
 
     @property
     def references(self) -> list[str]:
-        """The right translations."""
+        """Reference translations."""
         return self._pairs[1]
 
     @cached_property
@@ -78,28 +78,28 @@ class Study:
     def _translations(self) -> TranslationCache:
         return TranslationCache(self.texts / "translations", self.models, *self._pairs, self.stop, self.progress)
 
-    def translate(self, role: str, settings: dict[str, Any], **order: Any) -> TranslatedTestSet:
-        """The translations of the test set by a model; `order` holds further fields of `TranslationSpec`."""
-        wanted = TranslationSpec(role, settings, **order)
-        found = self._translations.get(wanted)
-        if not wanted.device:  # else it was to be computed somewhere else
-            self.machines.add(found.machine)
-        return found
+    def translate(self, role: str, settings: dict[str, Any], **options: Any) -> TranslatedTestSet:
+        """Translations of the test set by a model; `options` are further fields of `TranslationSpec`."""
+        spec = TranslationSpec(role, settings, **options)
+        translated = self._translations.get(spec)
+        if not spec.device:  # a device of its own is not the one of the study
+            self.environments.add(translated.environment)
+        return translated
 
-    def has(self, role: str, settings: dict[str, Any], **order: Any) -> bool:
-        """Whether these translations are at hand, made here or elsewhere."""
-        return self._translations.has(TranslationSpec(role, settings, **order))
+    def has(self, role: str, settings: dict[str, Any], **options: Any) -> bool:
+        """True if these translations are in the cache."""
+        return self._translations.has(TranslationSpec(role, settings, **options))
 
-    def mask_predict(self, passes: int | str, candidates: int = CANDIDATES, **order: Any) -> TranslatedTestSet:
-        """The translations by the model itself, with T passes and l length candidates."""
-        return self.translate(MODEL, passes_and_candidates(passes, candidates), **order)
+    def mask_predict(self, passes: int | str, candidates: int = CANDIDATES, **options: Any) -> TranslatedTestSet:
+        """Translations by the analysed model, with T passes and l length candidates."""
+        return self.translate(MODEL, passes_and_candidates(passes, candidates), **options)
 
     def normalized(self, texts: Sequence[str]) -> list[str]:
-        """Texts in the spelling that is scored."""
+        """Texts after normalization of spelling."""
         return normalize(texts, self.normalization)
 
     def score(self, texts: Sequence[str], *, confidence: int = 0) -> MetricScore:
-        """BLEU of translations of the test set, or of its first sentences; computed once, as translations are."""
+        """BLEU of translations of the test set, or of its first sentences; cached."""
         pairs = [self.normalized(texts), self.normalized(self.references[: len(texts)])]
         settings: dict[str, Any] = {"target_language": self.dataset.languages.target, "confidence": confidence}
         key = hashlib.sha256(json.dumps([pairs, settings]).encode()).hexdigest()[:24]
@@ -113,25 +113,25 @@ class Study:
         return from_dict(MetricScore, json.loads(path.read_text(encoding="utf-8")))
 
     def bleu(self, translate: Callable[[], TranslatedTestSet], *, confidence: int = 0) -> Cell:
-        """BLEU of what `translate` returns, or the reason why it cannot."""
+        """Cell with the BLEU of the translations that `translate` returns, or with the reason why it fails."""
 
         def score() -> Cell:
-            found = self.score(translate().texts, confidence=confidence)
-            plus_minus = round(found.confidence.plus_minus, 4) if found.confidence else None
-            return Cell(round(found.score, 4), plus_minus)
+            bleu = self.score(translate().texts, confidence=confidence)
+            plus_minus = round(bleu.confidence.plus_minus, 4) if bleu.confidence else None
+            return Cell(round(bleu.score, 4), plus_minus)
 
         return measured(score)
 
     def target_ids(self) -> list[list[int]]:
-        """The references in the model's own subwords."""
+        """References as ids of the analysed model's subwords."""
         encode = self.models.translator(MODEL).tokenizers.target.encode
         return [encode(reference) for reference in self.references]
 
     def require_length_head(self) -> None:
-        """Refuse a model that does not predict lengths."""
+        """Raise `UserError` if the analysed model does not predict lengths."""
         require_length_head(self.models.translator(MODEL))
 
 
 def passes_and_candidates(passes: int | str, candidates: int = CANDIDATES) -> dict[str, Any]:
-    """The settings of mask-predict that the paper varies."""
+    """Decoding settings for T passes and l length candidates."""
     return {"iterations": passes, "length_candidates": candidates}

@@ -1,4 +1,4 @@
-"""Tables with empty cells that say why: as data, and as Markdown."""
+"""Tables as data and as Markdown; a note explains each empty cell."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ EMPTY = "–"
 
 @dataclass(frozen=True)
 class Column:
-    """The head of a column, and how its numbers are written."""
+    """Heading of a column, and the format of its numbers."""
 
     title: str
     decimals: int = 2
     percent: bool = False
-    """The numbers are shares from 0 to 1."""
+    """The numbers are fractions from 0 to 1, printed in percent."""
     key: bool = False
-    """Says which row it is: rows of two tables belong together when these columns agree."""
+    """Part of the key of a row: rows of two tables match if their key columns are equal."""
 
-    def shown(self, entry: str | Cell) -> str:
-        """A cell of this column as text."""
+    def format(self, entry: str | Cell) -> str:
+        """Text of a cell of this column."""
         if isinstance(entry, str):
             return entry
         if entry.value is None:
@@ -42,37 +42,38 @@ class ResultTable:
 
 @dataclass(frozen=True)
 class RenderedTable:
-    """A table as text: what Markdown and HTML are made of."""
+    """A table as text, the input of the Markdown and HTML writers."""
 
     head: list[str]
     rows: list[list[str]]
     notes: list[str]
-    """Why cells are empty; the n-th is marked (n)."""
+    """Reasons of empty cells; cells refer to the n-th as (n)."""
     numeric: list[bool]
-    """Columns to align to the right."""
+    """True for columns of numbers, which are aligned to the right."""
 
 
-def shown(table: ResultTable) -> RenderedTable:
-    """The text of every cell, with a number in brackets where a note explains an empty one."""
+def render(table: ResultTable) -> RenderedTable:
+    """Text of every cell; an empty one has the number of its note in brackets."""
     notes: list[str] = []
     rows = [
-        [_marked(column, entry, notes) for column, entry in zip(table.columns, row, strict=True)] for row in table.rows
+        [_cell_text(column, entry, notes) for column, entry in zip(table.columns, row, strict=True)]
+        for row in table.rows
     ]
     numeric = [any(isinstance(row[place], Cell) for row in table.rows) for place in range(len(table.columns))]
     return RenderedTable([column.title for column in table.columns], rows, notes, numeric)
 
 
 def markdown(table: ResultTable) -> str:
-    """The table and its notes."""
-    text = shown(table)
+    """The table as Markdown, followed by its notes."""
+    text = render(table)
     rule = ["---:" if numeric else "---" for numeric in text.numeric]
     lines = [_line(row) for row in (text.head, rule, *text.rows)]
     notes = [f"({number}) {note}" for number, note in enumerate(text.notes, 1)]
     return "\n".join(lines) + "".join(f"\n\n{note}" for note in notes)
 
 
-def _marked(column: Column, entry: str | Cell, notes: list[str]) -> str:
-    text = column.shown(entry)
+def _cell_text(column: Column, entry: str | Cell, notes: list[str]) -> str:
+    text = column.format(entry)
     if isinstance(entry, str) or not entry.reason:
         return text
     if entry.reason not in notes:

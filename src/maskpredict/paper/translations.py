@@ -1,10 +1,9 @@
-"""Translations of the test set, each made once: analyses share them, and an interrupted one finds them again.
+"""Cache of translations of the test set: analyses share them, and an interrupted analysis continues with them.
 
-FOLDER/NAME.jsonl           finished: a line about how they were made, then one for each translation
-FOLDER/NAME.jsonl.partial   the lines so far; the work goes on behind them
+FOLDER/NAME.jsonl           complete: a header line with the spec, then one line for each translation
+FOLDER/NAME.jsonl.partial   incomplete: the translations so far
 
-A name says what was asked for and ends in a digest of the model, the sentences and all settings, so nothing is ever
-taken for something else.
+NAME describes the spec and ends in a digest of the model, the sentences and all settings.
 """
 
 from __future__ import annotations
@@ -30,43 +29,43 @@ from maskpredict.runtime.translation import Translation
 from maskpredict.runtime.translator import Translator
 
 WINDOW = 1_024
-"""Sentences translated between two looks at the clock; an interruption loses no more."""
+"""Sentences translated between two checks of `stop`; an interruption loses at most as many."""
 WARM_UP = 64
-"""Sentences translated before a clock is started."""
+"""Sentences translated on a CPU before timing."""
 GPU_WARM_UPS = 2
-"""How often a GPU translates all of them before: shapes of batches are recorded when they are seen again."""
+"""Untimed runs on a GPU: CUDA graphs are captured when a batch shape occurs again."""
 GPU_TIMES = 3
-"""How often it is timed; the median counts. It takes seconds there, so that whatever else goes on weighs more."""
+"""Timed runs on a GPU, of which the median counts; such runs take seconds, so other load disturbs them more."""
 
 
 class Stopped(Exception):
-    """The time is over; what is finished is saved."""
+    """Raised when `stop` ends the work; finished translations are saved."""
 
 
 @dataclass(frozen=True)
 class TranslationSpec:
-    """Which translations are wanted."""
+    """Model, settings and sentences of a set of translations."""
 
     role: str
     settings: dict[str, Any] = field(default_factory=dict)
-    """Of decoding; what is not here is as the model folder says."""
+    """Decoding settings; all others are those of the model folder."""
     gold_length: bool = False
-    """Give each translation the length of its reference."""
+    """Decode with the length of the reference."""
     first: int | None = None
-    """Only so many sentences."""
+    """Number of sentences to translate; None: all."""
     timed: bool = False
-    """Measure the time from the loaded model to the last sentence."""
+    """Measure the time to translate all sentences, without loading the model."""
     batch: int | None = None
-    """Sentences or tokens computed together; none is what suits the device."""
+    """Batch size in sentences or tokens; None: the default of the device."""
     batch_type: BatchType = "tokens"
     device: str = ""
-    """Empty: the study's."""
+    """Empty: the device of the study."""
     compute_type: str = ""
-    """Empty: the study's."""
+    """Empty: the compute type of the study."""
 
     @property
     def name(self) -> str:
-        """What it is, in a file name."""
+        """Description for a file name."""
         parts = [self.role, *(f"{key}-{value}" for key, value in self.settings.items())]
         parts += ["gold"] if self.gold_length else []
         parts += [f"first-{self.first}"] if self.first is not None else []
@@ -76,44 +75,44 @@ class TranslationSpec:
 
 @dataclass(frozen=True)
 class TranslatedSentence:
-    """A translation, and what its trace says if it was asked for."""
+    """A translation, with the changes of each pass if it was traced."""
 
     translation: Translation
     changes: tuple[int, ...] = ()
-    """Positions that each pass after the first changed."""
+    """Number of positions that each pass after the first changed."""
 
 
 @dataclass(frozen=True)
 class ComputeEnvironment:
-    """What translations were computed with."""
+    """Device and PyTorch version that computed translations."""
 
     device: str
     torch: str
-    """Its version."""
+    """Version of PyTorch."""
 
 
 @dataclass(frozen=True)
 class TranslatedTestSet:
-    """The translations of an order, in the order of the test set."""
+    """Translations of the test set, in its order."""
 
     sentences: list[TranslatedSentence]
     seconds: float | None
-    """None where no clock was running."""
-    machine: ComputeEnvironment
+    """Translation time; None if it was not measured."""
+    environment: ComputeEnvironment
 
     @property
     def translations(self) -> list[Translation]:
-        """The translations alone."""
+        """The translations without their traces."""
         return [sentence.translation for sentence in self.sentences]
 
     @property
     def texts(self) -> list[str]:
-        """Their text alone."""
+        """Texts of the translations."""
         return [translation.text for translation in self.translations]
 
 
 class TranslationCache:
-    """Makes translations, or finds them in `folder`."""
+    """Translates the test set, or reads the translations from `folder`."""
 
     def __init__(
         self,
@@ -128,63 +127,63 @@ class TranslationCache:
         self.source, self.references = source, references
         self.stop, self.progress = stop, progress
 
-    def get(self, order: TranslationSpec) -> TranslatedTestSet:
-        """The translations of an order; raises `Stopped` when told to end before the last."""
-        path = self._path(order)
+    def get(self, spec: TranslationSpec) -> TranslatedTestSet:
+        """Translations of a spec, computed if they are missing; raises `Stopped` if `stop` ends the work early."""
+        path = self._path(spec)
         if not path.exists():
             if self.stop():
                 raise Stopped
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._make(order, path)
+            self._compute(spec, path)
         return _read(path)
 
-    def has(self, order: TranslationSpec) -> bool:
-        """Whether they are finished."""
-        return self._path(order).exists()
+    def has(self, spec: TranslationSpec) -> bool:
+        """True if these translations are complete."""
+        return self._path(spec).exists()
 
-    def _path(self, order: TranslationSpec) -> Path:
-        return self.folder / f"{order.name}.{self._digest(order)}.jsonl"
+    def _path(self, spec: TranslationSpec) -> Path:
+        return self.folder / f"{spec.name}.{self._digest(spec)}.jsonl"
 
-    def _digest(self, order: TranslationSpec) -> str:
-        texts = [self.source, self.references if order.gold_length else []]
-        # Where it is computed does not count: a study may go on elsewhere. How exactly does.
-        compute_type = order.compute_type or self.models.competitors.compute_type
-        key = [self.models.fingerprint(order.role), asdict(order), compute_type, texts]
+    def _digest(self, spec: TranslationSpec) -> str:
+        texts = [self.source, self.references if spec.gold_length else []]
+        # The compute type counts, the device does not: a study may continue on another machine.
+        compute_type = spec.compute_type or self.models.competitors.compute_type
+        key = [self.models.fingerprint(spec.role), asdict(spec), compute_type, texts]
         return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:12]
 
-    def _make(self, order: TranslationSpec, path: Path) -> None:
-        translator = self.models.translator(order.role, device=order.device, compute_type=order.compute_type)
-        lines = self._lines(order, translator)
-        task = self.progress.task(order.name, total=len(lines))
+    def _compute(self, spec: TranslationSpec, path: Path) -> None:
+        translator = self.models.translator(spec.role, device=spec.device, compute_type=spec.compute_type)
+        lines = self._lines(spec, translator)
+        task = self.progress.task(spec.name, total=len(lines))
         partial = path.with_name(f"{path.name}.partial")
         seconds = None
-        if order.timed:
-            seconds = _timed(translator, order, lines, partial)
+        if spec.timed:
+            seconds = _timed(translator, spec, lines, partial)
             task.advance(len(lines))
         else:
             done = _complete_lines(partial)
             task.advance(done)
             with partial.open("a", encoding="utf-8") as file:
-                for window in _windows(translator, order, lines[done:]):
+                for window in _windows(translator, spec, lines[done:]):
                     file.writelines(f"{line}\n" for line in window)
                     file.flush()
                     task.advance(len(window))
                     if self.stop():
                         raise Stopped
         task.finish()
-        machine = ComputeEnvironment(device_name(translator.device), torch.__version__)
-        head = {"order": asdict(order), "seconds": seconds, "machine": asdict(machine)}
+        environment = ComputeEnvironment(device_name(translator.device), torch.__version__)
+        head = {"order": asdict(spec), "seconds": seconds, "machine": asdict(environment)}
         finished = path.with_name(f"{path.name}.finished")
         finished.write_text(json.dumps(head) + "\n" + partial.read_text(encoding="utf-8"), encoding="utf-8")
         finished.replace(path)
         partial.unlink()
 
-    def _lines(self, order: TranslationSpec, translator: Translator) -> list[Line]:
-        sources, references = self.source[: order.first], self.references[: order.first]
-        if not order.gold_length:
+    def _lines(self, spec: TranslationSpec, translator: Translator) -> list[Line]:
+        sources, references = self.source[: spec.first], self.references[: spec.first]
+        if not spec.gold_length:
             return [Line(source) for source in sources]
         require_length_head(translator)
-        # What is too long to be translated as a whole is cut into pieces, which have no reference of their own.
+        # Longer input is split into pieces, which have no reference of their own.
         return [
             Line(source, reference=reference if _fits(translator, source, reference) else None)
             for source, reference in zip(sources, references, strict=True)
@@ -192,9 +191,9 @@ class TranslationCache:
 
 
 def require_length_head(translator: Translator) -> None:
-    """Refuse a model that does not predict lengths."""
+    """Raise `UserError` for a model that does not predict lengths."""
     system = translator.system
-    if "length_candidates" not in (own.name for own in fields(system.settings_type)):
+    if "length_candidates" not in (setting.name for setting in fields(system.settings_type)):
         raise UserError(f"a model of the system {system.name} does not predict lengths; this needs a CMLM.")
 
 
@@ -204,21 +203,21 @@ def _fits(translator: Translator, source: str, reference: str) -> bool:
     return len(source_ids) <= translator.max_input_length and with_end_mark < translator.system.config.max_positions
 
 
-def _windows(translator: Translator, order: TranslationSpec, lines: Sequence[Line]) -> Iterator[list[str]]:
-    found = translator.translate_lines(lines, window=WINDOW, max_batch_size=order.batch, **order.settings)
-    while window := [_to_json(translation) for translation in islice(found, WINDOW)]:
+def _windows(translator: Translator, spec: TranslationSpec, lines: Sequence[Line]) -> Iterator[list[str]]:
+    translations = translator.translate_lines(lines, window=WINDOW, max_batch_size=spec.batch, **spec.settings)
+    while window := [_to_json(translation) for translation in islice(translations, WINDOW)]:
         yield window
 
 
-def _timed(translator: Translator, order: TranslationSpec, lines: list[Line], partial: Path) -> float:
-    def translate(some: Sequence[Line]) -> list[Translation]:
+def _timed(translator: Translator, spec: TranslationSpec, lines: list[Line], partial: Path) -> float:
+    def translate(batch: Sequence[Line]) -> list[Translation]:
         return list(
             translator.translate_lines(
-                some,
-                window=max(1, len(some)),
-                max_batch_size=order.batch,
-                batch_type=order.batch_type,
-                **order.settings,
+                batch,
+                window=max(1, len(batch)),
+                max_batch_size=spec.batch,
+                batch_type=spec.batch_type,
+                **spec.settings,
             )
         )
 
@@ -231,14 +230,14 @@ def _timed(translator: Translator, order: TranslationSpec, lines: list[Line], pa
     seconds = []
     for _ in range(GPU_TIMES if on_gpu else 1):
         started = time.perf_counter()
-        found = translate(lines)
+        translations = translate(lines)
         seconds.append(time.perf_counter() - started)
-    partial.write_text("".join(f"{_to_json(translation)}\n" for translation in found), encoding="utf-8")
+    partial.write_text("".join(f"{_to_json(translation)}\n" for translation in translations), encoding="utf-8")
     return median(seconds)
 
 
 def _complete_lines(partial: Path) -> int:
-    """How many translations are there; half a line, left by a power cut, is removed."""
+    """Number of complete lines; removes an incomplete last line."""
     if not partial.exists():
         return 0
     content = partial.read_bytes()

@@ -16,7 +16,7 @@ from maskpredict.paper.analyses import ANALYSES
 from maskpredict.paper.analyses.distillation import Distillation, DistillationRow
 from maskpredict.paper.cell import Cell
 from maskpredict.paper.report.claims import CLAIMS
-from maskpredict.paper.report.comparison_table import beside
+from maskpredict.paper.report.comparison_table import with_paper_columns
 from maskpredict.paper.report.write import write_report
 from maskpredict.paper.table import Column, ResultTable
 
@@ -135,7 +135,7 @@ def test_rows_are_matched_by_their_keys_and_empty_columns_left_out() -> None:
     columns = (Column("name", key=True), Column("size"), Column("a"), Column("b"))
     ours = ResultTable(columns, (("x", "1", Cell(1.0), Cell(2.0)), ("y", "2", Cell(3.0), Cell(4.0))))
     paper = ResultTable(columns, (("y", "?", Cell(30.0), Cell()), ("z", "?", Cell(50.0), Cell())))
-    found = beside(ours, paper, "P")
+    found = with_paper_columns(ours, paper, "P")
     assert [column.title for column in found.columns] == ["name", "size", "a", "a, P", "b"]
     assert found.rows == (("x", "1", Cell(1.0), Cell(), Cell(2.0)), ("y", "2", Cell(3.0), Cell(30.0), Cell(4.0)))
 

@@ -1,8 +1,8 @@
-"""An autoregressive model of ours as one of transformers' own classes, with the same architecture and weights.
+"""Conversion of an autoregressive model to BART or mBART of transformers, with the same architecture and weights.
 
-BART has our post-norm layers and mBART our pre-norm ones: learned positions, exact GELU, one decoder input BOS. Two
-things of theirs are taken out: the layer norm behind the embeddings, which we do not have, and the fixed epsilon of the
-layer norms. What `generate` does is theirs alone, so its speed is what a user of transformers gets for this model.
+BART has our post-norm layers and mBART our pre-norm layers, with learned positions, exact GELU and BOS as the first
+decoder input. Two differences are removed: the layer norm after the embeddings, which our models lack, and the fixed
+epsilon of the layer norms. `generate` is unchanged, so its speed is what a user of transformers gets for this model.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from maskpredict.special_ids import SpecialIds
 from maskpredict.systems import build_system
 
 POSITION_OFFSET = 2
-"""Rows at the start of BART's position tables that no position uses."""
+"""Unused rows at the start of BART's position tables."""
 
-# Our names of a layer's parts and theirs. Several of theirs stand for a matrix that we keep in one piece.
+# Our names of the parts of a layer, and those of BART. Some of our matrices are several in BART.
 _PARTS = {
     "attention.qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
     "attention.out": ("self_attn.out_proj",),
@@ -48,29 +48,29 @@ _TABLES = {
 
 
 def to_bart(contents: ModelFolder) -> Any:
-    """The model as a `BartForConditionalGeneration` or an `MBartForConditionalGeneration`, in float32 on the CPU."""
+    """Convert a model to `BartForConditionalGeneration` or `MBartForConditionalGeneration`, in float32 on the CPU."""
     from transformers import BartConfig, BartForConditionalGeneration, MBartConfig, MBartForConditionalGeneration
 
     special, vocab_size = contents.tokenizers.target.special, contents.tokenizers.target.vocab_size
     shape = {**_shape(contents.config, special), "vocab_size": vocab_size}
-    twin: Any
-    with torch.device("meta"):  # no time is spent on random weights
+    bart: Any
+    with torch.device("meta"):  # skips the random initialization
         if contents.config.norm == "pre":
-            twin = MBartForConditionalGeneration(MBartConfig(**shape))
+            bart = MBartForConditionalGeneration(MBartConfig(**shape))
         else:
-            twin = BartForConditionalGeneration(BartConfig(**shape))
-    for side in (twin.model.encoder, twin.model.decoder):
+            bart = BartForConditionalGeneration(BartConfig(**shape))
+    for side in (bart.model.encoder, bart.model.decoder):
         side.layernorm_embedding = nn.Identity()
     system = build_system(contents)
     suppressed = resolve_settings(system, contents.generation, {}).suppress_tokens
     weights = dict(_renamed(system.state_dict()))
     weights["model.shared.weight"] = weights["model.decoder.embed_tokens.weight"]
-    weights["final_logits_bias"] = _never(suppressed, vocab_size)
-    twin.load_state_dict(weights, assign=True)
-    for module in twin.modules():
+    weights["final_logits_bias"] = _suppression_bias(suppressed, vocab_size)
+    bart.load_state_dict(weights, assign=True)
+    for module in bart.modules():
         if isinstance(module, nn.LayerNorm):
             module.eps = contents.config.norm_epsilon
-    return twin.eval()
+    return bart.eval()
 
 
 def _shape(config: ModelConfig, special: SpecialIds) -> dict[str, Any]:
@@ -110,8 +110,8 @@ def _renamed(ours: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
                 yield f"model.{side}.layers.{layer}.{theirs}.{kind}", piece
 
 
-def _never(suppressed: tuple[int, ...], vocab_size: int) -> Tensor:
-    """The bias of the output that makes ids impossible; it costs less than a logits processor would."""
+def _suppression_bias(suppressed: tuple[int, ...], vocab_size: int) -> Tensor:
+    """Output bias that suppresses ids; cheaper than a logits processor."""
     bias = torch.zeros(1, vocab_size)
     bias[:, list(suppressed)] = float("-inf")
     return bias

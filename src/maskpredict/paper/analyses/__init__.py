@@ -1,4 +1,4 @@
-"""All analyses in the order in which they are shown. A new one is a new file and a line here."""
+"""All analyses, in the order of the report. A new analysis is a new file and a line here."""
 
 from __future__ import annotations
 
@@ -37,4 +37,4 @@ ANALYSES: dict[str, Analysis[Any]] = {
         length_head,
     )
 }
-"""The seven of the paper, then those beyond it, by name."""
+"""Analyses by name: the seven of the paper, then further ones."""

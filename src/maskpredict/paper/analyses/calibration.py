@@ -1,8 +1,8 @@
-"""Are confidences to be trusted: how often a subword is right, by the probability that the model gave it.
+"""Calibration: accuracy of subwords by the probability that the model gave them.
 
-A subword is right when it belongs to a longest common subsequence of the translation and the reference. A good word
-that the reference does not have counts as wrong, so even a perfect translator would look too sure of itself: compare
-models and numbers of passes, not only with the diagonal.
+A subword is right if it belongs to a longest common subsequence of the translation and the reference. A good word that
+the reference does not contain counts as wrong, so even a perfect translator looks overconfident. Compare models and
+numbers of passes with each other, not only with the diagonal.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ BINS = 10
 
 @dataclass(frozen=True)
 class Bin:
-    """The subwords of one range of confidence."""
+    """Subwords of one confidence range."""
 
     tokens: int
     confidence: float
-    """Mean, 0 to 1."""
+    """Mean confidence, 0 to 1."""
     accuracy: float
-    """Share of right ones."""
+    """Fraction of right subwords, 0 to 1."""
 
 
 @dataclass(frozen=True)
 class CalibrationRow:
-    """One number of passes."""
+    """Calibration for one number of passes."""
 
     passes: int
     error: Cell
-    """Expected calibration error: mean distance of confidence and accuracy over the bins, weighted by their tokens."""
+    """Expected calibration error: mean distance of confidence and accuracy over bins, weighted by subwords."""
     confidence: Cell
     accuracy: Cell
     bins: tuple[Bin, ...] = ()
-    """Those that have tokens, the least confident first."""
+    """Non-empty bins, the least confident first."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """All numbers of passes."""
+    """Calibration for every number of passes."""
 
     rows: tuple[CalibrationRow, ...]
 
@@ -72,7 +72,7 @@ def _row(study: Study, passes: int) -> CalibrationRow:
         empty = Cell(reason="the translations are empty.")
         return CalibrationRow(passes, empty, empty, empty)
     bins = binned(judged)
-    confidence = sum(own for own, _ in judged) / len(judged)
+    confidence = sum(probability for probability, _ in judged) / len(judged)
     accuracy = sum(right for _, right in judged) / len(judged)
     return CalibrationRow(
         passes,
@@ -84,18 +84,20 @@ def _row(study: Study, passes: int) -> CalibrationRow:
 
 
 def _judged_tokens(study: Study, passes: int) -> list[tuple[float, bool]]:
-    """Probability of each subword, and whether it is right."""
+    """Probability of each subword, and True if it is right."""
     pieces = study.models.translator(MODEL).tokenizers.target.pieces
     judged: list[tuple[float, bool]] = []
-    for found, reference in zip(study.mask_predict(passes, 1).translations, study.target_ids(), strict=True):
-        tokens = before_end_mark(found.tokens)
+    for translation, reference in zip(study.mask_predict(passes, 1).translations, study.target_ids(), strict=True):
+        tokens = before_end_mark(translation.tokens)
         right = common_subsequence_mask(tokens, pieces(reference))
-        judged += [(math.exp(log_prob), own) for log_prob, own in zip(found.log_probs, right, strict=False)]
+        judged += [
+            (math.exp(log_prob), is_right) for log_prob, is_right in zip(translation.log_probs, right, strict=False)
+        ]
     return judged
 
 
 def common_subsequence_mask(tokens: Sequence[str], reference: Sequence[str]) -> list[bool]:
-    """True for the tokens of a longest common subsequence with the reference; of several, always the same one."""
+    """True for the tokens of a longest common subsequence with the reference; deterministic if there are several."""
     longest = [[0] * (len(reference) + 1) for _ in range(len(tokens) + 1)]
     for i, token in enumerate(tokens):
         for j, other in enumerate(reference):
@@ -113,21 +115,23 @@ def common_subsequence_mask(tokens: Sequence[str], reference: Sequence[str]) -> 
 
 
 def binned(judged: Sequence[tuple[float, bool]], bins: int = BINS) -> list[Bin]:
-    """Tokens by confidence in ranges of equal width, without the empty ones."""
+    """Non-empty bins of equal width over the confidence."""
     groups: list[list[tuple[float, bool]]] = [[] for _ in range(bins)]
     for confidence, right in judged:
         groups[min(int(confidence * bins), bins - 1)].append((confidence, right))
     return [
-        Bin(len(own), round(sum(c for c, _ in own) / len(own), 6), round(sum(r for _, r in own) / len(own), 6))
-        for own in groups
-        if own
+        Bin(
+            len(group), round(sum(c for c, _ in group) / len(group), 6), round(sum(r for _, r in group) / len(group), 6)
+        )
+        for group in groups
+        if group
     ]
 
 
 def calibration_error(bins: Sequence[Bin]) -> float:
     """Expected calibration error, 0 to 1."""
-    tokens = sum(own.tokens for own in bins)
-    return sum(own.tokens * abs(own.accuracy - own.confidence) for own in bins) / tokens
+    tokens = sum(group.tokens for group in bins)
+    return sum(group.tokens * abs(group.accuracy - group.confidence) for group in bins) / tokens
 
 
 def _table(result: Calibration) -> ResultTable:
@@ -143,11 +147,11 @@ def _draw(result: Calibration) -> Figure | None:
     left.plot([0, 1], [0, 1], color=GREY, linestyle="--", linewidth=1)
     for row, color, marker in zip(result.rows, COLORS, MARKERS, strict=False):
         if row.bins:
-            confidence = [own.confidence for own in row.bins]
+            confidence = [group.confidence for group in row.bins]
             label = f"T = {row.passes}, ECE {row.error.value:.1%}"
-            left.plot(confidence, [own.accuracy for own in row.bins], color=color, marker=marker, label=label)
-            tokens = sum(own.tokens for own in row.bins)
-            right.plot(confidence, [100 * own.tokens / tokens for own in row.bins], color=color, marker=marker)
+            left.plot(confidence, [group.accuracy for group in row.bins], color=color, marker=marker, label=label)
+            tokens = sum(group.tokens for group in row.bins)
+            right.plot(confidence, [100 * group.tokens / tokens for group in row.bins], color=color, marker=marker)
     left.set(title="share of right subwords", xlabel="confidence", xlim=(0, 1), ylim=(0, 1))
     right.set(title="share of all subwords, %", xlabel="confidence", xlim=(0, 1))
     right.set_ylim(bottom=0)

@@ -1,4 +1,4 @@
-"""What each pass changes: the share of positions it predicts again, and the share that come out differently."""
+"""Changes by pass: the fraction of positions that a pass predicts again, and the fraction that it changes."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ class PassRow:
 
     number: int
     masked: Cell
-    """Share of positions that it predicts again, 0 to 1."""
+    """Fraction of positions that it predicts again, 0 to 1."""
     changed: Cell
-    """Share of positions that come out differently."""
+    """Fraction of positions that it changes."""
 
 
 @dataclass(frozen=True)
 class ChangedTokens:
-    """All passes after the first."""
+    """Changes of every pass after the first."""
 
     rows: tuple[PassRow, ...]
 
 
 def changed_tokens(study: Study) -> ChangedTokens:
-    """Follow ten passes with one length candidate; end marks are positions too."""
+    """Changes of ten passes with one length candidate; end marks count as positions."""
     try:
         sentences = study.translate(MODEL, {**passes_and_candidates(PASSES, 1), "trace": True}).sentences
-        followed = [sentence for sentence in sentences if sentence.changes]
-        if not followed:
+        traced = [sentence for sentence in sentences if sentence.changes]
+        if not traced:
             raise UserError("no sentence could be followed from pass to pass; this needs a CMLM.")
     except UserError as error:
         empty = Cell(reason=str(error))
         return ChangedTokens(tuple(PassRow(number, empty, empty) for number in range(2, PASSES + 1)))
-    return ChangedTokens(shares(followed))
+    return ChangedTokens(shares(traced))
 
 
 def shares(sentences: Sequence[TranslatedSentence]) -> tuple[PassRow, ...]:
-    """The shares over all positions of all sentences."""
+    """Fractions over all positions of all sentences."""
     lengths = [len(sentence.translation.tokens) for sentence in sentences]
     rows = []
     for t in range(1, PASSES):

@@ -1,4 +1,4 @@
-"""Is distillation needed: the same model trained on raw and on distilled text (Table 6 of the paper)."""
+"""Effect of distillation: the same model trained on raw and on distilled text (Table 6 of the paper)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PASSES = (1, 4, 10)
 
 @dataclass(frozen=True)
 class DistillationRow:
-    """One number of passes."""
+    """BLEU for one number of passes."""
 
     passes: int
     raw: Cell
@@ -27,12 +27,12 @@ class DistillationRow:
 
 @dataclass(frozen=True)
 class Distillation:
-    """All numbers of passes."""
+    """BLEU for every number of passes."""
 
     rows: tuple[DistillationRow, ...]
 
     def row(self, passes: int) -> DistillationRow:
-        """The row of a number of passes."""
+        """Row for this number of passes."""
         return first_of((row for row in self.rows if row.passes == passes), f"T = {passes}")
 
 

@@ -1,4 +1,4 @@
-"""What ending early costs: mean passes against BLEU, for fixed numbers of passes, stability and thresholds."""
+"""Early exit: mean passes and BLEU with a fixed number of passes, until stable, and with confidence thresholds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from maskpredict.paper.table import Column, ResultTable
 from maskpredict.paper.translations import TranslatedTestSet
 
 MOST = 10
-"""Passes, when nothing ends them earlier."""
+"""Maximum number of passes."""
 FIXED = (1, 2, 3, 4, 5, 6, 8, MOST)
 THRESHOLDS = (0.3, 0.5, 0.6, 0.7, 0.8, 0.9)
 FIXED_RULE, STABLE_RULE, THRESHOLD_RULE = "fixed", "stable", "threshold"
@@ -25,19 +25,19 @@ FIXED_RULE, STABLE_RULE, THRESHOLD_RULE = "fixed", "stable", "threshold"
 
 @dataclass(frozen=True)
 class ExitRow:
-    """One rule."""
+    """One exit rule."""
 
     rule: str
-    """fixed, stable or threshold."""
+    """`fixed`, `stable` or `threshold`."""
     value: float | None
-    """Passes, or the threshold."""
+    """Number of passes of `fixed`; threshold of `threshold`."""
     passes: Cell
-    """Mean over sentences."""
+    """Mean number of passes over sentences."""
     bleu: Cell
 
     @property
     def name(self) -> str:
-        """The rule in words."""
+        """Description of the rule."""
         if self.rule == STABLE_RULE:
             return f"T = {MOST}, until a pass changes nothing"
         if self.rule == THRESHOLD_RULE:
@@ -47,7 +47,7 @@ class ExitRow:
 
 @dataclass(frozen=True)
 class EarlyExit:
-    """All rules."""
+    """All exit rules."""
 
     rows: tuple[ExitRow, ...]
 
@@ -68,8 +68,8 @@ def _row(study: Study, rule: str, value: float | None, settings: dict[str, Any])
     return ExitRow(rule, value, measured(lambda: _mean_passes(translate())), study.bleu(translate))
 
 
-def _mean_passes(found: TranslatedTestSet) -> float:
-    translations = [translation for translation in found.translations if translation.passes]
+def _mean_passes(translated: TranslatedTestSet) -> float:
+    translations = [translation for translation in translated.translations if translation.passes]
     if not translations:
         raise UserError("no sentence was translated.")
     return sum(translation.passes for translation in translations) / len(translations)
@@ -88,12 +88,12 @@ def _draw(result: EarlyExit) -> Figure | None:
         (STABLE_RULE, "*", RED, "until nothing changes"),
     )
     for rule, look, color, label in looks:
-        own = [row for row in result.rows if row.rule == rule and row.passes.value is not None and row.bleu.value]
-        x, y = [row.passes.value or 0.0 for row in own], [row.bleu.value or 0.0 for row in own]
-        if own:
+        rows = [row for row in result.rows if row.rule == rule and row.passes.value is not None and row.bleu.value]
+        x, y = [row.passes.value or 0.0 for row in rows], [row.bleu.value or 0.0 for row in rows]
+        if rows:
             axes.plot(x, y, look, color=color, label=label, markersize=13 if rule == STABLE_RULE else 6.5)
         if rule == THRESHOLD_RULE:
-            for row, place in zip(own, zip(x, y, strict=True), strict=True):
+            for row, place in zip(rows, zip(x, y, strict=True), strict=True):
                 axes.annotate(f"{row.value:g}", place, textcoords="offset points", xytext=(4, -13), fontsize=9)
     axes.set(title="BLEU", xlabel="mean passes", xticks=range(MOST + 1))
     if axes.get_legend_handles_labels()[0]:

@@ -1,4 +1,4 @@
-"""How a translation comes about, pass by pass: the paper's Figure 1, with a sentence of our own writing."""
+"""A translation after each pass, as in Figure 1 of the paper, with a sentence of our own."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ SENTENCES = {
     "de": "Die kleine Bäckerei am Marktplatz hat wegen der langen Bauarbeiten seit drei Wochen geschlossen.",
     "en": "The small bakery on the market square has been closed for three weeks because of the road works.",
 }
-"""Written for this package; in no corpus."""
+"""Source sentences by language, written for this package."""
 LETTERS = 84
-"""Letters on a line of the picture."""
+"""Characters on a line of the figure."""
 HIGHLIGHT = "#ffe08a"
 _WORD_START = "▁"
 
@@ -34,7 +34,7 @@ class Token:
 
     text: str
     masked: bool
-    """True when the next pass masks it and predicts it again."""
+    """True if the next pass masks it."""
     starts_word: bool
 
 
@@ -45,23 +45,23 @@ class Example:
     source: str
     passes: tuple[tuple[Token, ...], ...]
     reason: str = ""
-    """Why there is none."""
+    """Reason why there is no translation."""
 
 
 def figure1(study: Study) -> Example:
-    """Translate the sentence with a trace, one length candidate and four passes."""
+    """Trace the translation of the sentence with one length candidate and four passes."""
     language = study.dataset.languages.source
     source = study.figure1 or SENTENCES.get(language, "")
     if not source:
         return Example("", (), f"no sentence of {language} comes with the package; give one.")
     try:
         translator = study.models.translator(MODEL)
-        (found,) = translator.translate([source], iterations=PASSES, length_candidates=1, trace=True)
-        if found.trace is None:
+        (translation,) = translator.translate([source], iterations=PASSES, length_candidates=1, trace=True)
+        if translation.trace is None:
             raise UserError("the sentence is too long to be followed pass by pass; give a shorter one.")
     except UserError as error:
         return Example(source, (), str(error))
-    steps = found.trace.passes
+    steps = translation.trace.passes
     following = [*steps[1:], None]
     return Example(source, tuple(_tokens(step, after) for step, after in zip(steps, following, strict=True)))
 
@@ -118,13 +118,13 @@ def _draw(result: Example) -> Figure | None:
 
 
 def _can_draw(result: Example) -> bool:
-    """Whether the picture's font has all letters; it has none of Chinese and Japanese."""
+    """True if the figure's font has all characters; it has no Chinese and Japanese ones."""
     text = result.source + "".join(token.text for step in result.passes for token in step)
     return all(ord(letter) < 0x2E80 for letter in text)
 
 
 def _wrapped(tokens: tuple[Token, ...]) -> list[list[tuple[int, Token]]]:
-    """Tokens with the column where each begins, in lines that fit."""
+    """Tokens with their start columns, wrapped into lines of at most `LETTERS`."""
     lines: list[list[tuple[int, Token]]] = [[]]
     column = 0
     for token in tokens:
@@ -141,7 +141,7 @@ def _draw_line(axes: Axes, line: list[tuple[int, Token]], y: float) -> None:
     for column, token in line:
         if token.masked:
             axes.barh(y, len(token.text), 0.86, left=column, color=HIGHLIGHT, edgecolor="none")
-        # Letter by letter: a fixed grid, however wide the font is drawn.
+        # One text per character keeps a fixed grid with any font.
         for place, letter in enumerate(token.text):
             axes.text(column + place + 0.5, y, letter, family="DejaVu Sans Mono", fontsize=9, ha="center", va="center")
 

@@ -1,4 +1,4 @@
-"""What 8-bit weights cost and bring on a CPU: BLEU, time, and how many translations stay the same."""
+"""Quantization to int8 on a CPU: BLEU, time, and the fraction of unchanged translations."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from maskpredict.paper.translations import TranslatedTestSet
 
 PASSES = (4, 10)
 SENTENCES = 200
-"""A CPU is slow; the difference between two ways to compute shows on few sentences."""
+"""Sentences translated: few, since a CPU is slow."""
 FULL, SMALL = "float32", "int8"
 
 
 @dataclass(frozen=True)
 class Int8Row:
-    """One number of passes."""
+    """Both compute types for one number of passes."""
 
     passes: int
     full_bleu: Cell
@@ -26,12 +26,12 @@ class Int8Row:
     full_seconds: Cell
     int8_seconds: Cell
     same: Cell
-    """Share of translations that are the same to the letter, 0 to 1."""
+    """Fraction of identical translations, 0 to 1."""
 
 
 @dataclass(frozen=True)
 class Int8Cost:
-    """All numbers of passes."""
+    """Both compute types for every number of passes."""
 
     sentences: int
     rows: tuple[Int8Row, ...]

@@ -1,4 +1,4 @@
-"""Do longer sentences need more passes: BLEU by length of the reference (Table 4 of the paper)."""
+"""BLEU by length of the reference and number of passes (Table 4 of the paper)."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ PASSES: tuple[int | str, ...] = (4, 10, "N")
 
 @dataclass(frozen=True)
 class BucketRow:
-    """The references of one range of lengths."""
+    """BLEU for references of one length range."""
 
     shortest: int
     below: int | None
-    """None for the longest."""
+    """Exclusive upper bound; None for the longest range."""
     sentences: int
     bleu: dict[str, Cell]
-    """By number of passes."""
+    """BLEU by number of passes."""
 
     @property
     def name(self) -> str:
-        """The range as a mathematician writes it."""
+        """The length range as a half-open interval."""
         return f"[{self.shortest}, {self.below or '∞'})"
 
 
 @dataclass(frozen=True)
 class LengthBuckets:
-    """All ranges, the shortest first."""
+    """All length ranges, the shortest first."""
 
     rows: tuple[BucketRow, ...]
 
 
 def length_buckets(study: Study) -> LengthBuckets:
-    """BLEU of each range with one length candidate; the files for compare-mt are written beside the translations."""
+    """BLEU of each length range with one length candidate; also writes the input files for compare-mt."""
     texts: dict[str, list[str]] = {}
     reasons: dict[str, str] = {}
     for passes in map(str, PASSES):
@@ -52,7 +52,7 @@ def length_buckets(study: Study) -> LengthBuckets:
         except UserError as error:
             reasons[passes] = str(error)
     if texts:
-        names = {f"T-{passes}": study.normalized(found) for passes, found in texts.items()}
+        names = {f"T-{passes}": study.normalized(outputs) for passes, outputs in texts.items()}
         folder = study.texts / "compare-mt"
         write_compare_mt(folder, study.normalized(study.references), names, study.dataset.languages.target)
     return LengthBuckets(_rows(study, texts, reasons))
@@ -61,18 +61,18 @@ def length_buckets(study: Study) -> LengthBuckets:
 def _rows(study: Study, texts: dict[str, list[str]], reasons: dict[str, str]) -> tuple[BucketRow, ...]:
     buckets = {
         passes: bleu_by_length(
-            study.normalized(found),
+            study.normalized(outputs),
             study.normalized(study.references),
             target_language=study.dataset.languages.target,
         )
-        for passes, found in texts.items()
+        for passes, outputs in texts.items()
     }
     rows = []
     for place, shortest in enumerate(BOUNDS):
         below = BOUNDS[place + 1] if place + 1 < len(BOUNDS) else None
-        cells = {passes: _cell(own[place].bleu) for passes, own in buckets.items()}
+        cells = {passes: _cell(lengths[place].bleu) for passes, lengths in buckets.items()}
         cells |= {passes: Cell(reason=reason) for passes, reason in reasons.items()}
-        sentences = next((own[place].sentences for own in buckets.values()), 0)
+        sentences = next((lengths[place].sentences for lengths in buckets.values()), 0)
         rows.append(BucketRow(shortest, below, sentences, {str(passes): cells[str(passes)] for passes in PASSES}))
     return tuple(rows)
 

@@ -1,4 +1,4 @@
-"""Do more length candidates help: BLEU and how often the right length is tried (Table 5 of the paper)."""
+"""BLEU and length precision by number of length candidates (Table 5 of the paper)."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ PASSES = 10
 
 @dataclass(frozen=True)
 class CandidatesRow:
-    """One number of candidates."""
+    """Results for one number of length candidates."""
 
     candidates: int
     bleu: Cell
     precision: Cell
-    """Share of sentences, 0 to 1, whose reference length is among the candidates."""
+    """Fraction of sentences, 0 to 1, whose reference length is among the candidates."""
 
 
 @dataclass(frozen=True)
 class LengthCandidates:
-    """All numbers of candidates, and the reference's own length."""
+    """Results for every number of length candidates, and BLEU with the reference's length."""
 
     rows: tuple[CandidatesRow, ...]
     gold: Cell
 
     def bleu(self, candidates: int) -> Cell:
-        """The score with so many candidates."""
+        """BLEU with this number of candidates."""
         return first_of((row.bleu for row in self.rows if row.candidates == candidates), f"l = {candidates}")
 
 

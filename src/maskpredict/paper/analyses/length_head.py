@@ -1,4 +1,4 @@
-"""How well the target's length is guessed, by that length."""
+"""Accuracy of the predicted target length, by length of the reference."""
 
 from __future__ import annotations
 
@@ -15,49 +15,49 @@ from maskpredict.paper.study import CANDIDATES, Study
 from maskpredict.paper.table import Column, ResultTable
 
 BOUNDS = (1, 10, 20, 30, 40, 60)
-"""Subwords, the end mark included, of the shortest references of each row."""
+"""Lower bounds of the length ranges in subwords, with the end mark."""
 
 
 @dataclass(frozen=True)
 class LengthRow:
-    """References of one range of lengths; the first row has all."""
+    """Accuracy for references of one length range; the first row is for all references."""
 
     name: str
     sentences: int
     exact: Cell
-    """Share, 0 to 1, of sentences whose likeliest length is the reference's."""
+    """Fraction of sentences, 0 to 1, whose most likely length is the reference's."""
     near: Cell
-    """Share off by one at most."""
+    """Fraction off by at most one."""
     among: Cell
-    """Share with the reference's length among five candidates."""
+    """Fraction with the reference's length among five candidates."""
     error: Cell
-    """Mean of predicted less right length, in subwords: below 0 is too short."""
+    """Mean of predicted minus reference length, in subwords; negative is too short."""
 
 
 @dataclass(frozen=True)
 class LengthHeadAccuracy:
-    """All ranges."""
+    """Accuracy for all length ranges."""
 
     rows: tuple[LengthRow, ...]
 
 
 def length_head(study: Study) -> LengthHeadAccuracy:
-    """Compare the five likeliest lengths with the reference's, in the model's subwords."""
+    """Compare the five most likely lengths with the reference's, in subwords of the model."""
     names = ["all", *(_name(place) for place in range(len(BOUNDS)))]
     try:
         study.require_length_head()
-        tried = [found.lengths for found in study.mask_predict(1, CANDIDATES).translations]
+        tried = [translation.lengths for translation in study.mask_predict(1, CANDIDATES).translations]
         right = [len(ids) + 1 for ids in study.target_ids()]
     except UserError as error:
         empty = Cell(reason=str(error))
         return LengthHeadAccuracy(tuple(LengthRow(name, 0, empty, empty, empty, empty) for name in names))
-    guesses = [(own, length) for own, length in zip(tried, right, strict=True) if own]
+    guesses = [(lengths, length) for lengths, length in zip(tried, right, strict=True) if lengths]
     buckets = [guesses, *([guess for guess in guesses if _bucket(guess[1]) == place] for place in range(len(BOUNDS)))]
-    return LengthHeadAccuracy(tuple(accuracy(name, own) for name, own in zip(names, buckets, strict=True)))
+    return LengthHeadAccuracy(tuple(accuracy(name, bucket) for name, bucket in zip(names, buckets, strict=True)))
 
 
 def accuracy(name: str, guesses: Sequence[tuple[Sequence[int], int]]) -> LengthRow:
-    """What lengths, likeliest first, are worth where the right ones are known."""
+    """Accuracy of `guesses`: pairs of length candidates, the most likely first, and the reference's length."""
     if not guesses:
         empty = Cell(reason="no reference has such a length.")
         return LengthRow(name, 0, empty, empty, empty, empty)

@@ -1,4 +1,4 @@
-"""BLEU of every system side by side: Tables 1 and 2 of the paper."""
+"""BLEU of every system (Tables 1 and 2 of the paper)."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ PASSES = (1, 4, 10)
 
 @dataclass(frozen=True)
 class SystemRow:
-    """One system with one setting."""
+    """BLEU of one system with one setting."""
 
     key: str
-    """Role and setting, by which the paper's number is found."""
+    """Role and setting; key of the paper's number."""
     system: str
     dimensions: str
     """Width of the model and of its feed-forward layers."""
     passes: str
-    """Decoder passes; N is one for each word."""
+    """Decoder passes; N is one for each subword."""
     settings: dict[str, Any]
     bleu: Cell
 
 
 @dataclass(frozen=True)
 class MainTable:
-    """All systems."""
+    """BLEU of all systems."""
 
     rows: tuple[SystemRow, ...]
 
     def bleu(self, key: str) -> Cell:
-        """The score of a row."""
+        """BLEU of the row with this key."""
         return first_of((row.bleu for row in self.rows if row.key == key), key)
 
 
@@ -50,7 +50,7 @@ class _Entry:
 
 
 def main_table(study: Study) -> MainTable:
-    """BLEU with confidence of each system that there is; a row with a reason for each that there is not."""
+    """BLEU with confidence interval of each system; the row of a missing system has the reason instead."""
     return MainTable(tuple(_row(study, entry) for entry in _entries(study)))
 
 
@@ -62,7 +62,7 @@ def _entries(study: Study) -> list[_Entry]:
         return [_Entry(role, f"b{size}", "N", {"beam_size": size}) for size in sizes]
 
     until_stable = {"iterations": 10, "stop_when_stable": True}
-    own = study.competitors.autoregressive
+    reference = study.competitors.autoregressive
     return [
         _Entry("fertility", "1", "1"),
         _Entry("ctc", "1", "1"),
@@ -70,15 +70,15 @@ def _entries(study: Study) -> list[_Entry]:
         _Entry("refinement", "dynamic", "until stable", until_stable),
         *mask_predict("small"),
         *mask_predict(MODEL),
-        *beams(own, 1, 5),
-        *(beams("teacher", 5) if own != "teacher" else []),
+        *beams(reference, 1, 5),
+        *(beams("teacher", 5) if reference != "teacher" else []),
         *beams("ar_distilled", 5),
         *(_Entry(role, "default", "") for role in study.competitors.others()),
     ]
 
 
 def _row(study: Study, entry: _Entry) -> SystemRow:
-    # Whether it is the teacher or a model of its own, the autoregressive one stands for the paper's baseline.
+    # Without a baseline of its own, the teacher takes the place of the paper's baseline.
     role = "baseline" if entry.role == study.competitors.autoregressive else entry.role
     return SystemRow(
         key=f"{role}.{entry.setting}",

@@ -1,4 +1,4 @@
-"""Why one pass is not enough: words said twice, by the number of passes (Table 3 of the paper)."""
+"""Repeated subwords and words by number of passes (Table 3 of the paper)."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ END_MARK = "</s>"
 
 @dataclass(frozen=True)
 class RepetitionRow:
-    """One number of passes."""
+    """BLEU and repetitions for one number of passes."""
 
     passes: int
     bleu: Cell
     subwords: Cell
-    """Share of subwords equal to their left neighbour, 0 to 1."""
+    """Fraction of subwords that equal their left neighbour, 0 to 1."""
     words: Cell
-    """The same of words."""
+    """Fraction of words that equal their left neighbour, 0 to 1."""
 
 
 @dataclass(frozen=True)
 class Repetitions:
-    """All numbers of passes."""
+    """BLEU and repetitions for every number of passes."""
 
     rows: tuple[RepetitionRow, ...]
 
     def row(self, passes: int) -> RepetitionRow:
-        """The row of a number of passes."""
+        """Row for this number of passes."""
         return first_of((row for row in self.rows if row.passes == passes), f"T = {passes}")
 
 
@@ -54,13 +54,15 @@ def _row(study: Study, passes: int) -> RepetitionRow:
     return RepetitionRow(
         passes,
         study.bleu(translate),
-        measured(lambda: token_repetition(before_end_mark(found.tokens) for found in translate().translations)),
+        measured(
+            lambda: token_repetition(before_end_mark(translation.tokens) for translation in translate().translations)
+        ),
         measured(lambda: word_repetition(translate().texts)),
     )
 
 
 def before_end_mark(tokens: Sequence[str]) -> Sequence[str]:
-    """The subwords in front of the end mark: those that become text."""
+    """Subwords before the end mark, which become text."""
     return tokens[: tokens.index(END_MARK)] if END_MARK in tokens else tokens
 
 

@@ -1,8 +1,7 @@
-"""Speed against quality (Figure 2 of the paper), in batches of 10 as there, one by one, and in the best batch.
+"""Speed and quality (Figure 2 of the paper), in batches of 10 as in the paper, one by one, and in the best batch size.
 
-A clock runs from the loaded model to the last sentence, after a warm-up. A speed-up is the time of beam search with
-five beams over the time of the system, both measured here, in the same batches on the same machine. BLEU is that of the
-whole test set.
+Time is measured after a warm-up and without loading the model. The speed-up is the time of beam search with five beams
+over the time of the system, measured in the same batches on the same machine. BLEU is that of the whole test set.
 """
 
 from __future__ import annotations
@@ -26,36 +25,36 @@ from maskpredict.paper.translations import TranslatedTestSet
 PASSES = range(4, 11)
 CANDIDATES = (1, 2, 3)
 MIDDLE = 2
-"""Length candidates of the two batch sizes that the paper does not have."""
+"""Length candidates in the two batch sizes that the paper does not have."""
 BEAMS = (1, 5)
 BUDGETS = {"cuda": (8_192, 32_768, 131_072), "cpu": (512, 2_048, 8_192)}
-"""Sizes, in tokens, among which the best batch is looked for."""
+"""Batch sizes in tokens, of which the fastest is the best."""
 ONE, TEN, BEST = "1", "10", "best"
 TIMED = {ONE: 200, TEN: 500, BEST: None}
-"""Sentences that are timed; all of them one by one would take hours."""
+"""Number of timed sentences by batch size; None: all."""
 
 
 @dataclass(frozen=True)
 class SpeedRow:
-    """One system with one setting, in batches of one size."""
+    """One system with one setting at one batch size."""
 
     batch: str
-    """1, 10 or best."""
+    """`1`, `10` or `best`."""
     beams: int | None
-    """Of the autoregressive model; None for mask-predict."""
+    """Beam size of the autoregressive model; None for mask-predict."""
     passes: int | None
     candidates: int | None
     sentences: int
     seconds: Cell
     bleu: Cell
     speedup: Cell
-    """Against the autoregressive model with five beams in such batches."""
+    """Speed-up over the autoregressive model with five beams at the same batch size."""
     batch_tokens: int | None = None
-    """Size of the best batch."""
+    """Best batch size in tokens."""
 
     @property
     def name(self) -> str:
-        """The setting in words."""
+        """Description of the setting."""
         if self.beams is not None:
             return f"autoregressive, b = {self.beams}"
         return f"mask-predict, T = {self.passes}, l = {self.candidates}"
@@ -69,21 +68,26 @@ class SpeedQuality:
     rows: tuple[SpeedRow, ...]
 
     def beams(self, beams: int, batch: str = TEN) -> SpeedRow:
-        """The autoregressive model."""
+        """Row of the autoregressive model with this beam size."""
         return first_of((row for row in self.rows if (row.batch, row.beams) == (batch, beams)), f"b = {beams}")
 
     def mask_predict(self, passes: int, candidates: int, batch: str = TEN) -> SpeedRow:
-        """The model."""
+        """Row of the analysed model with these settings."""
         wanted = (batch, passes, candidates)
         rows = (row for row in self.rows if (row.batch, row.passes, row.candidates) == wanted)
         return first_of(rows, f"T = {passes}, l = {candidates}")
 
 
 def speed_quality(study: Study) -> SpeedQuality:
-    """Time and BLEU of all settings in batches of 10; of two length candidates in the other sizes."""
+    """Time and BLEU of all settings in batches of 10, and of two length candidates in the other batch sizes."""
     rows: list[SpeedRow] = []
     for batch in (TEN, ONE, BEST):
-        settings = [(None, passes, few) for few in CANDIDATES for passes in PASSES if batch == TEN or few == MIDDLE]
+        settings = [
+            (None, passes, candidates)
+            for candidates in CANDIDATES
+            for passes in PASSES
+            if batch == TEN or candidates == MIDDLE
+        ]
         timed = _Timing(study, batch)
         rows += [timed.row(beams, None, None) for beams in BEAMS]
         rows += [timed.row(*setting) for setting in settings]
@@ -99,7 +103,7 @@ class _Timing:
         role = MODEL if beams is None else self.study.competitors.autoregressive
         settings = {"beam_size": beams} if beams else passes_and_candidates(passes or 0, candidates or 0)
         try:
-            found, tokens = self.fastest(role, settings)
+            translated, tokens = self.fastest(role, settings)
         except UserError as error:
             empty = Cell(reason=str(error))
             return SpeedRow(self.batch, beams, passes, candidates, 0, empty, empty, empty)
@@ -108,18 +112,18 @@ class _Timing:
             beams=beams,
             passes=passes,
             candidates=candidates,
-            sentences=len(found.sentences),
-            seconds=Cell(round(_seconds(found), 6)),
+            sentences=len(translated.sentences),
+            seconds=Cell(round(_seconds(translated), 6)),
             bleu=self.study.bleu(lambda: self.study.translate(role, settings)),
-            speedup=measured(lambda: self._speedup(found)),
+            speedup=measured(lambda: self._speedup(translated)),
             batch_tokens=tokens,
         )
 
     def fastest(self, role: str, settings: dict[str, Any]) -> tuple[TranslatedTestSet, int | None]:
-        """The translations in such batches; with `best`, those of the fastest size, and that size."""
+        """Translations at this batch size; for `best`, those at the fastest size in tokens, and that size."""
         if self.batch != BEST:
-            order = {"first": TIMED[self.batch], "batch": int(self.batch), "batch_type": "examples"}
-            return self.study.translate(role, settings, timed=True, **order), None
+            options = {"first": TIMED[self.batch], "batch": int(self.batch), "batch_type": "examples"}
+            return self.study.translate(role, settings, timed=True, **options), None
         tried = {
             budget: self.study.translate(role, settings, timed=True, batch=budget)
             for budget in self._budgets(role, settings)
@@ -128,29 +132,29 @@ class _Timing:
         return tried[budget], budget
 
     def _budgets(self, role: str, settings: dict[str, Any]) -> Sequence[int]:
-        """Those of the device, or those that were tried elsewhere already."""
+        """Batch sizes of the device, or those that were already measured on another machine."""
         for budgets in BUDGETS.values():
             if all(self.study.has(role, settings, timed=True, batch=budget) for budget in budgets):
                 return budgets
         device = self.study.models.translator(role).device.type
         return BUDGETS.get(device, BUDGETS["cpu"])
 
-    def _speedup(self, found: TranslatedTestSet) -> float:
+    def _speedup(self, translated: TranslatedTestSet) -> float:
         baseline, _ = self.fastest(self.study.competitors.autoregressive, {"beam_size": max(BEAMS)})
-        own, other = found.machine.device, baseline.machine.device
-        if own != other:
-            raise UserError(f"it was timed on {own} and the autoregressive model on {other}.")
-        return _seconds(baseline) / _seconds(found)
+        device, baseline_device = translated.environment.device, baseline.environment.device
+        if device != baseline_device:
+            raise UserError(f"it was timed on {device} and the autoregressive model on {baseline_device}.")
+        return _seconds(baseline) / _seconds(translated)
 
 
-def _seconds(found: TranslatedTestSet) -> float:
-    assert found.seconds is not None  # only timed translations come here
-    return found.seconds
+def _seconds(translated: TranslatedTestSet) -> float:
+    assert translated.seconds is not None  # callers pass timed translations only
+    return translated.seconds
 
 
 def _device(study: Study) -> str:
     try:
-        return _Timing(study, TEN).fastest(MODEL, passes_and_candidates(4, 1))[0].machine.device
+        return _Timing(study, TEN).fastest(MODEL, passes_and_candidates(4, 1))[0].environment.device
     except UserError:
         return ""
 
@@ -177,11 +181,11 @@ def _batch_name(row: SpeedRow) -> str:
 def _draw(result: SpeedQuality) -> Figure | None:
     figure, axes = panels(3, height=4.2)
     heads = {ONE: "one by one", TEN: "batches of 10", BEST: "best batch"}
-    for own, (batch, head) in zip(axes, heads.items(), strict=True):
+    for panel, (batch, head) in zip(axes, heads.items(), strict=True):
         rows = [row for row in result.rows if row.batch == batch]
-        _draw_batch(own, rows)
+        _draw_batch(panel, rows)
         sentences = max((row.sentences for row in rows), default=0)
-        own.set(title=f"{head}\n{sentences:,} sentences timed", xlabel="speed-up over b = 5")
+        panel.set(title=f"{head}\n{sentences:,} sentences timed", xlabel="speed-up over b = 5")
     axes[0].set_ylabel("BLEU")
     handles, labels = axes[1].get_legend_handles_labels()
     if handles:
@@ -191,8 +195,8 @@ def _draw(result: SpeedQuality) -> Figure | None:
 
 def _draw_batch(axes: Axes, rows: list[SpeedRow]) -> None:
     for candidates, color, marker in zip(CANDIDATES, (BLUE, GREEN, PURPLE), MARKERS, strict=False):
-        if own := [place for row in rows if row.candidates == candidates and (place := _place(row))]:
-            x, y = zip(*own, strict=True)
+        if places := [place for row in rows if row.candidates == candidates and (place := _place(row))]:
+            x, y = zip(*places, strict=True)
             axes.plot(x, y, marker=marker, linewidth=0.9, color=color, label=f"l = {candidates}")
     for beams, color, marker in zip(BEAMS, (ORANGE, RED), ("D", "*"), strict=True):
         place = next((_place(row) for row in rows if row.beams == beams), None)

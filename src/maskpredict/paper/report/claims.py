@@ -1,8 +1,8 @@
-"""The paper's claims, each as a number to measure and the thresholds for it: this file is what "holds" means.
+"""The paper's claims, each as a number to measure and two thresholds.
 
-A claim holds when the measured number is at least `holds`, holds weaker when it is at least `weaker`, and else does
-not; with `at_most`, read "at most". The thresholds come from the paper's own numbers: about half of what it finds for a
-claim to hold, and the right sign, beyond rounding, for it to hold weaker.
+A claim holds if the number is at least `holds`, and holds weaker if it is at least `weaker`; with `at_most` the number
+must be at most the threshold. `holds` is about half of the paper's own number. `weaker` only asks for the right sign,
+beyond rounding.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from maskpredict.paper.cell import Cell
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that the paper says and that can be measured."""
+    """A measurable claim of the paper."""
 
     name: str
     analysis: str
-    """Whose result it is measured on."""
+    """Name of the analysis that it is measured on."""
     says: str
     """The claim in a sentence."""
     number: str
-    """What is measured, in a few words."""
+    """Short description of the measured number."""
     measure: Callable[[Any], float]
-    """From the analysis's result; raises `UserError` where a cell that it needs is empty."""
+    """Computes the number from the result of the analysis; raises `UserError` if a cell that it needs is empty."""
     holds: float
     weaker: float
     unit: str = "BLEU"
     """BLEU, % or ×."""
     at_most: bool = False
-    """Small numbers are what is claimed."""
+    """The claim is that the number is small."""
 
 
 def known(cell: Cell) -> float:
-    """The value of a cell; its reason is the reason why a claim cannot be judged."""
+    """Value of a cell; raises `UserError` with the cell's reason if it is empty."""
     if cell.value is None:
         raise UserError(cell.reason or "it was not measured.")
     return cell.value
@@ -168,7 +168,7 @@ REPETITIONS = (
 
 
 def _gains(result: LengthBuckets, passes: str, over: str) -> list[float]:
-    """By bucket, the shortest first; buckets without sentences are left out."""
+    """Gain in BLEU by bucket, the shortest first, without empty buckets."""
     known_rows = [row for row in result.rows if row.bleu[passes].value is not None and row.bleu[over].value is not None]
     if len(known_rows) < 2:
         reasons = [cell.reason for row in result.rows for cell in row.bleu.values() if cell.reason]

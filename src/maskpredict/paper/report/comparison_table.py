@@ -1,4 +1,4 @@
-"""Our table with the paper's numbers beside ours."""
+"""Our table with additional columns for the paper's numbers."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from maskpredict.paper.table import Column, ResultTable
 Row = tuple[str | Cell, ...]
 
 
-def beside(ours: ResultTable, paper: ResultTable, data_set: str) -> ResultTable:
-    """Our table, and behind each of its columns of numbers the paper's, if it has any of them.
+def with_paper_columns(ours: ResultTable, paper: ResultTable, data_set: str) -> ResultTable:
+    """Our table with the paper's numbers to the right of each column for which the paper has any.
 
-    Rows belong together when their key columns agree; the tables are of one analysis, so they have the same columns.
+    Rows match if their key columns are equal. Both tables come from the same analysis, so they have the same columns.
     """
     keys = [place for place, column in enumerate(ours.columns) if column.key]
-    theirs = {_key(row, keys): row for row in paper.rows}
-    matching = [theirs.get(_key(row, keys)) for row in ours.rows]
+    paper_rows = {_key(row, keys): row for row in paper.rows}
+    matching = [paper_rows.get(_key(row, keys)) for row in ours.rows]
     columns: list[Column] = []
     entries: list[list[str | Cell]] = [[] for _ in ours.rows]
     for place, column in enumerate(ours.columns):
         columns.append(column)
-        for own, row in zip(entries, ours.rows, strict=True):
-            own.append(row[place])
+        for entry, row in zip(entries, ours.rows, strict=True):
+            entry.append(row[place])
         numbers = [_number(row, place) for row in matching]
         if any(number is not None for number in numbers):
             columns.append(replace(column, title=f"{column.title}, {data_set}"))
-            for own, number in zip(entries, numbers, strict=True):
-                own.append(Cell(number))
+            for entry, number in zip(entries, numbers, strict=True):
+                entry.append(Cell(number))
     return ResultTable(tuple(columns), tuple(map(tuple, entries)))
 
 

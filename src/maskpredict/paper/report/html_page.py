@@ -1,4 +1,4 @@
-"""A page as one HTML file that needs nothing else: pictures are inside it, and nothing is fetched."""
+"""A page as one self-contained HTML file, with its figures embedded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from maskpredict.paper.report.page import Block, Bullets, Heading, Paragraph, Picture
-from maskpredict.paper.table import RenderedTable, ResultTable, shown
+from maskpredict.paper.table import RenderedTable, ResultTable, render
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1f2328; background: #fff; max-width: 62rem; margin: 2rem auto;
@@ -22,7 +22,7 @@ table { border-collapse: collapse; font-size: .92rem; } th, td { padding: .3rem 
 
 
 def html_page(blocks: Sequence[Block]) -> str:
-    """The text of the page."""
+    """HTML text of the page."""
     title = next((block.text for block in blocks if isinstance(block, Heading)), "Report")
     body = "\n".join(map(_block, blocks))
     return (
@@ -44,13 +44,13 @@ def _block(block: Block) -> str:
             data = base64.b64encode(path.read_bytes()).decode()
             return f'<p><img alt="{escape(alt)}" src="data:image/svg+xml;base64,{data}"></p>'
         case ResultTable():
-            return _table(shown(block))
+            return _table(render(block))
 
 
 def _table(text: RenderedTable) -> str:
     def row(cells: Sequence[str], tag: str) -> str:
         classes = [' class="number"' if numeric else "" for numeric in text.numeric]
-        inner = "".join(f"<{tag}{own}>{escape(cell)}</{tag}>" for own, cell in zip(classes, cells, strict=True))
+        inner = "".join(f"<{tag}{css}>{escape(cell)}</{tag}>" for css, cell in zip(classes, cells, strict=True))
         return f"<tr>{inner}</tr>"
 
     rows = "\n".join(row(cells, "td") for cells in text.rows)

@@ -1,4 +1,4 @@
-"""A page as Markdown, with its pictures as files beside it."""
+"""A page as Markdown that links to its figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from maskpredict.paper.table import ResultTable, markdown
 
 
 def markdown_page(blocks: Sequence[Block]) -> str:
-    """The text of the page."""
+    """Markdown text of the page."""
     return "\n\n".join(map(_block, blocks)) + "\n"
 
 

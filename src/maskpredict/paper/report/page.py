@@ -1,4 +1,4 @@
-"""A page as a list of blocks, from which Markdown and HTML are written alike."""
+"""Blocks of a page, the common input of the Markdown and HTML writers."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Bullets:
-    """A list of sentences."""
+    """A bulleted list of sentences."""
 
     items: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """An SVG file beside the page."""
+    """A figure: an SVG file in the folder of the page."""
 
     path: Path
     alt: str

@@ -1,8 +1,8 @@
-"""The paper's numbers, in the shape of our own results, so that one function measures a difference in both.
+"""The paper's numbers in the types of our own results, so that the same functions apply to both.
 
-Its main results are for six directions, its analyses for English to German and, some of them, English to Romanian. Two
-slips are repaired: the configuration that keeps 27.03 BLEU at a 30% speed-up has T = 10, not 4 a second time; and 32.13
-BLEU at l = 4 for Romanian stands between 33.11 and 33.08, so it is left out.
+The paper has main results for six directions, and analyses for English to German and partly for English to Romanian.
+Two misprints are corrected: the configuration with 27.03 BLEU and a speed-up of 30% has T = 10, not T = 4; and 32.13
+BLEU for Romanian at l = 4, between 33.11 and 33.08, is left out.
 """
 
 from __future__ import annotations
@@ -95,29 +95,29 @@ _BASELINE_SECONDS = 128.5
 
 @dataclass(frozen=True)
 class PaperResult:
-    """What the paper has for one of our analyses."""
+    """The paper's numbers for one analysis."""
 
     data_set: str
     result: Any
-    """Of the type of our own result."""
+    """Instance of the result type of the analysis."""
 
 
 def paper_results(source: str, target: str) -> dict[str, PaperResult]:
-    """The paper's numbers by analysis: for this direction where it has them, else for the nearest that it has."""
+    """The paper's numbers by analysis, for this direction if it has them, else for the closest direction."""
     main = DATA_SETS.get((_short(source), _short(target)), EN_DE)
-    rest = EN_RO if main in (EN_RO, RO_EN) else EN_DE
+    analysed = EN_RO if main in (EN_RO, RO_EN) else EN_DE
     return {
         "main_table": PaperResult(main, _main_table(main)),
         "speed_quality": PaperResult(EN_DE, _speed_quality()),
-        "repetitions": PaperResult(rest, _repetitions(rest)),
+        "repetitions": PaperResult(analysed, _repetitions(analysed)),
         "length_buckets": PaperResult(EN_DE, _length_buckets()),
-        "length_candidates": PaperResult(rest, _length_candidates(rest)),
-        "distillation": PaperResult(rest, _distillation(rest)),
+        "length_candidates": PaperResult(analysed, _length_candidates(analysed)),
+        "distillation": PaperResult(analysed, _distillation(analysed)),
     }
 
 
 def _short(language: str) -> str:
-    """Two letters, as in the paper's names."""
+    """Two-letter code of a language."""
     code = language.lower().replace("_", "-").partition("-")[0]
     return _TWO_LETTERS.get(code, code)
 

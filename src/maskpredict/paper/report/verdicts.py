@@ -1,4 +1,4 @@
-"""Does a claim hold here? Decided by its thresholds alone."""
+"""Verdicts on the paper's claims, from their thresholds."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from maskpredict.paper.report.claims import CLAIMS, Claim
 from maskpredict.paper.report.published_numbers import PaperResult
 
 ROUNDING = 1e-9
-"""Differences of decimal numbers are not exact: 0.3 must reach 0.3."""
+"""Tolerance, since differences of decimal numbers are not exact."""
 
 
 class Verdict(StrEnum):
-    """What became of a claim."""
+    """Outcome of the check of a claim."""
 
     holds = "holds"
     weaker = "holds weaker"
@@ -33,13 +33,13 @@ class Judgement:
     ours: float | None
     paper: float | None
     data_set: str
-    """Where the paper measured it."""
+    """Data set of the paper's number."""
     reason: str = ""
     """Why it was not measured."""
 
     @property
     def sentence(self) -> str:
-        """The verdict with all that it rests on."""
+        """The verdict with its numbers and thresholds, as a sentence."""
         claim = self.claim
         if self.ours is None:
             return f"Not measured: {self.reason}"
@@ -51,7 +51,7 @@ class Judgement:
 
 
 def judge(claim: Claim, results: Mapping[str, Any], paper: Mapping[str, PaperResult]) -> Judgement:
-    """Measure a claim on our result and on the paper's, and compare with its thresholds."""
+    """Measure a claim on our result and on the paper's numbers, and compare ours with the thresholds."""
     theirs = paper[claim.analysis]
     paper_number = _paper_number(claim, theirs)
     try:
@@ -64,7 +64,7 @@ def judge(claim: Claim, results: Mapping[str, Any], paper: Mapping[str, PaperRes
 
 
 def verdict(claim: Claim, number: float) -> Verdict:
-    """What a number means for a claim."""
+    """Verdict on a claim for a measured number."""
     sign = -1 if claim.at_most else 1
     if sign * number >= sign * claim.holds - ROUNDING:
         return Verdict.holds
@@ -72,12 +72,12 @@ def verdict(claim: Claim, number: float) -> Verdict:
 
 
 def judge_all(results: Mapping[str, Any], paper: Mapping[str, PaperResult]) -> list[Judgement]:
-    """Every claim of the paper."""
+    """Judgements on all claims."""
     return [judge(claim, results, paper) for claim in CLAIMS]
 
 
 def amount(number: float, unit: str) -> str:
-    """A number with its unit."""
+    """Text of a number with its unit."""
     if unit == "×":
         return f"{number:.2f}×"
     return f"{number:.1f}%" if unit == "%" else f"{number:.2f} {unit}"

@@ -1,4 +1,4 @@
-"""`write_report`: the results in a folder become report.md and report.html."""
+"""`write_report`: writes report.md and report.html from the results in a folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from maskpredict.paper.analyses import ANALYSES
 from maskpredict.paper.cell import Cell
 from maskpredict.paper.finding import Finding, Setup, read_finding
 from maskpredict.paper.models import title as role_title
-from maskpredict.paper.report.comparison_table import beside
+from maskpredict.paper.report.comparison_table import with_paper_columns
 from maskpredict.paper.report.html_page import html_page
 from maskpredict.paper.report.markdown_page import markdown_page
 from maskpredict.paper.report.page import Block, Bullets, Heading, Paragraph, Picture
@@ -22,13 +22,13 @@ from maskpredict.paper.report.verdicts import Judgement, Verdict, amount, judge_
 from maskpredict.paper.table import Column, ResultTable
 
 SCORES_FILE = "scores.json"
-"""Scores on all test sets, where a recipe leaves them: a list of {system, settings, split, bleu, signature}."""
+"""Scores of a recipe on all its test sets: a list of {system, settings, split, bleu, signature}."""
 MARKDOWN_FILE, HTML_FILE = "report.md", "report.html"
 
 
 def write_report(folder: Path, title: str) -> None:
-    """Write the report on what the analyses found in `folder`."""
-    findings = {name: found for name, own in ANALYSES.items() if (found := read_finding(folder, own))}
+    """Write the report on the results of the analyses in `folder`."""
+    findings = {name: finding for name, analysis in ANALYSES.items() if (finding := read_finding(folder, analysis))}
     if not findings:
         raise UserError(f"{folder} holds no results; run `maskpredict analyze` first.")
     blocks = list(_blocks(folder, title, findings))
@@ -41,17 +41,17 @@ def write_report(folder: Path, title: str) -> None:
 def _blocks(folder: Path, title: str, findings: dict[str, Finding]) -> Iterator[Block]:
     setup = next(iter(findings.values())).setup
     paper = paper_results(setup.source_language, setup.target_language)
-    judgements = judge_all({name: found.result for name, found in findings.items()}, paper)
+    judgements = judge_all({name: finding.result for name, finding in findings.items()}, paper)
     yield Heading(title, 1)
     yield from _introduction(setup, findings)
     yield Heading("The paper's claims")
     yield Paragraph(_summary(judgements))
     yield _claims_table(judgements)
     for name in ANALYSES:
-        own = [judgement for judgement in judgements if judgement.claim.analysis == name]
-        yield from _section(folder, name, findings.get(name), paper.get(name), own)
-        if name in findings and (differently := _setup_differences(findings[name].setup, setup)):
-            yield Paragraph(differently)
+        claims = [judgement for judgement in judgements if judgement.claim.analysis == name]
+        yield from _section(folder, name, findings.get(name), paper.get(name), claims)
+        if name in findings and (differences := _setup_differences(findings[name].setup, setup)):
+            yield Paragraph(differences)
     yield from _scores(folder)
 
 
@@ -65,13 +65,14 @@ def _introduction(setup: Setup, findings: dict[str, Finding]) -> Iterator[Block]
         yield Paragraph(
             f"BLEU is sacreBLEU's on raw text: {setup.signature}. The paper's is computed on tokenized text."
         )
-    facts = {own.role: own for found in findings.values() for own in found.setup.models}
+    facts = {model.role: model for finding in findings.values() for model in finding.setup.models}
     if facts:
         columns = (Column("model"), Column("system"), Column("dimensions"), Column("parameters, millions", decimals=1))
         yield ResultTable(
             columns,
             tuple(
-                (role_title(own.role), own.system, own.dimensions, Cell(own.parameters / 1e6)) for own in facts.values()
+                (role_title(model.role), model.system, model.dimensions, Cell(model.parameters / 1e6))
+                for model in facts.values()
             ),
         )
 
@@ -92,7 +93,9 @@ def _claims_table(judgements: Sequence[Judgement]) -> ResultTable:
 
 def _claim_row(judgement: Judgement) -> tuple[str, ...]:
     claim = judgement.claim
-    paper, ours = ("–" if own is None else amount(own, claim.unit) for own in (judgement.paper, judgement.ours))
+    paper, ours = (
+        "–" if number is None else amount(number, claim.unit) for number in (judgement.paper, judgement.ours)
+    )
     return claim.says, claim.number, paper, judgement.data_set, ours, str(judgement.verdict)
 
 
@@ -109,26 +112,26 @@ def _section(
     if picture.exists():
         yield Picture(picture, f"{analysis.title}; the table below has the numbers.")
     table = analysis.table(finding.result)
-    yield beside(table, analysis.table(paper.result), paper.data_set) if paper else table
+    yield with_paper_columns(table, analysis.table(paper.result), paper.data_set) if paper else table
     if finding.note:
         yield Paragraph(finding.note)
     if judgements:
         yield Bullets(tuple(f"{judgement.claim.says} {judgement.sentence}" for judgement in judgements))
 
 
-def _setup_differences(own: Setup, main: Setup) -> str:
-    """How a section came about, if that is not what the introduction says."""
+def _setup_differences(section: Setup, introduction: Setup) -> str:
+    """Sentence on how the setup of a section differs from that in the introduction; empty if it does not."""
     parts = (
-        f"on {own.sentences:,} sentences" if own.sentences != main.sentences else "",
-        f"on {own.device}" if own.device != main.device else "",
-        f"in {own.compute_type}" if own.compute_type != main.compute_type else "",
+        f"on {section.sentences:,} sentences" if section.sentences != introduction.sentences else "",
+        f"on {section.device}" if section.device != introduction.device else "",
+        f"in {section.compute_type}" if section.compute_type != introduction.compute_type else "",
     )
     differences = ", ".join(filter(None, parts))
     return f"This section was computed {differences}." if differences else ""
 
 
 def _scores(folder: Path) -> Iterator[Block]:
-    """Teacher and student on every test set of a recipe."""
+    """Section with the scores of teacher and student on every test set of a recipe."""
     path = folder / SCORES_FILE
     if not path.exists():
         return
@@ -142,5 +145,5 @@ def _scores(folder: Path) -> Iterator[Block]:
     yield Paragraph("BLEU of teacher and student on every test set of the recipe.")
     columns = (Column("system"), *(Column(split.removeprefix("test.")) for split in splits))
     yield ResultTable(
-        columns, tuple((name, *(Cell(own.get(split)) for split in splits)) for name, own in by_system.items())
+        columns, tuple((name, *(Cell(bleu.get(split)) for split in splits)) for name, bleu in by_system.items())
     )
