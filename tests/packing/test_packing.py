@@ -279,10 +279,10 @@ def test_several_packed_folders_may_lie_together_if_one_is_named(folder: Path, t
     ("arguments", "sentence"),
     [
         (["pack", "nowhere", "parts"], "there is no folder nowhere"),
-        (["pack", "work", "work/parts"], "choose a place outside"),
+        (["pack", "work", "work/parts"], "choose a folder outside"),
         (["pack", "work", "full"], "full is not empty"),
         (["pack", "work", "parts", "--part-size", "16 Mbit"], "write it like 16MiB"),
-        (["pack", "work", "parts", "--part-size", "0"], "make it larger"),
+        (["pack", "work", "parts", "--part-size", "0"], "use 1 or more"),
         (["pack", "hollow", "parts"], "has no files"),
         (["unpack", "work", "back"], "has no *.manifest.json"),
     ],

@@ -1,7 +1,7 @@
 """Conversion of fairseq's transformer: its settings to a `ModelConfig`, its tensors to our names.
 
 Three generations of names are supported: fused and separate q-k-v projections, layer norms with gamma and beta or
-weight and bias, and numbered norms in the encoder. Every tensor must be used, so that an unsupported option is detected.
+weight and bias, and numbered norms in the encoder. Every tensor must be used, which detects unsupported options.
 """
 
 from __future__ import annotations

@@ -37,15 +37,13 @@ def copy_runtime(given: Path | None, folder: Path) -> str:
         return _copy(given, folder)
     npm = shutil.which("npm")
     if npm is None:
-        raise UserError(f"the page needs {PACKAGE}, and npm is not installed; on a machine that has it, {_BY_HAND}.")
+        raise UserError(f"the page needs {PACKAGE}, and npm is not installed; elsewhere, {_BY_HAND}.")
     with tempfile.TemporaryDirectory() as place:
         command = [npm, "pack", f"{PACKAGE}@{VERSION}", "--silent", "--pack-destination", place]
         done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         packed = list(Path(place).glob("*.tgz"))
         if done.returncode != 0 or not packed:
-            raise UserError(
-                f"npm could not download {PACKAGE} (exit code {done.returncode}); on a machine with a network, {_BY_HAND}."
-            )
+            raise UserError(f"npm could not download {PACKAGE} (exit code {done.returncode}); elsewhere, {_BY_HAND}.")
         return _copy(packed[0], folder)
 
 
