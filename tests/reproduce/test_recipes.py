@@ -72,7 +72,7 @@ def test_a_shipped_recipe_says_how_to_call_it(name: str) -> None:
         ("student.optimizer.rate=fast", "section student of the recipe: 'optimizer.rate' must be a number"),
         ("student.model.dropuot=0.1", "section student of the recipe: unknown key 'dropuot'"),
         ("student.preset=huge", "section student of the recipe: there is no model preset 'huge'"),
-        ("teacher.data=elsewhere", "section teacher of the recipe: data is not for a recipe to say"),
+        ("teacher.data=elsewhere", "section teacher of the recipe: a recipe cannot set data"),
         ("distill.beam_size=0", "section distill of the recipe: beam_size is 0"),
         ("evaluate.studnet=[]", "unknown key 'evaluate.studnet'; did you mean 'evaluate.student'?"),
     ],
@@ -98,7 +98,7 @@ def test_a_missing_corpus_is_named_with_the_place_to_get_it(cli: Callable[..., R
 def test_a_recipe_that_reads_files_asks_for_their_folder(cli: Callable[..., Result], tmp_path: Path) -> None:
     result = cli("reproduce", "en-de", "--work", tmp_path / "work")
     assert result.exit_code == 2
-    assert "say with --data" in result.stderr
+    assert "give the folder of the corpora with --data" in result.stderr
 
 
 def test_a_recipe_is_no_other_configuration() -> None:

@@ -202,7 +202,7 @@ def test_more_steps_go_on_from_where_the_training_ended(small: Run, work: Path, 
     before = contents(work)
     assert states(small("--work", "work", "student.steps=6", "--list")) == [
         *["finished"] * 3,
-        "begun",
+        "unfinished",
         *["out of date"] * 2,
     ]
     assert small("--work", "work", "student.steps=6", "--stage", "student").exit_code == 0
@@ -282,7 +282,7 @@ def test_text_of_either_language_gives_more_sources_too(small: Run, work: Path) 
 def test_more_sources_are_for_the_final_training_alone(small: Run) -> None:
     result = small("enlarge={model: reverse, corpora: [train]}")
     assert result.exit_code == 2
-    assert "section enlarge of the recipe: its text is for section final, which is not there." in result.stderr
+    assert "section enlarge of the recipe: it is for section final, which the recipe does not have." in result.stderr
 
 
 def test_one_stage_alone_needs_its_inputs_and_no_more(small: Run, work: Path) -> None:
@@ -290,7 +290,7 @@ def test_one_stage_alone_needs_its_inputs_and_no_more(small: Run, work: Path) ->
     there.mkdir(parents=True)
     result = small("--work", there, "--stage", "student")
     assert result.exit_code == 2
-    assert "student needs there/again/distilled, which is not there; make the stage distill." in result.stderr
+    assert "student needs there/again/distilled, which is missing; run the stage distill." in result.stderr
     shutil.copytree(work / "distilled", there / "distilled")
     assert small("--work", there, "--stage", "student").exit_code == 0
     assert (there / "student" / "model" / "model.safetensors").read_bytes() == (
@@ -314,8 +314,8 @@ def test_an_unknown_stage_is_named(small: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lost", "sentence"),
     [
-        ("teacher.json", "teacher.json, which says how it was made, is not"),
-        ("data", "says that prepare is finished, but work/data is not there"),
+        ("teacher.json", "its record work/teacher.json does not"),
+        ("data", "says that prepare is finished, but work/data is missing"),
     ],
 )
 def test_results_and_records_that_do_not_fit_are_named(small: Run, work: Path, lost: str, sentence: str) -> None:

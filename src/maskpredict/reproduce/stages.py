@@ -1,4 +1,4 @@
-"""The stages in their order: what each depends on, what it makes, and how it goes on with it."""
+"""Stages of a recipe in order, with their inputs, outputs and functions."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from maskpredict.reproduce.shipping import ship
 from maskpredict.training.loop import train
 
 MACHINE_SETTINGS = {"device", "threads", "processes", "engine", "batch_tokens", "checkpoint_every", "rewarmup"}
-"""Values that say where and how something is computed, not what: another machine may have others."""
+"""Values that do not affect the result, and may differ between machines."""
 _HERE = Path()
 
 
 @dataclass(frozen=True)
 class StageContext:
-    """One call of `reproduce`."""
+    """Arguments of a call of `reproduce`, passed to each stage."""
 
     recipe: Recipe
     work: Path
@@ -38,21 +38,21 @@ class StageContext:
 
 @dataclass(frozen=True)
 class Stage:
-    """A step of a recipe."""
+    """One stage of a recipe."""
 
     name: str
     makes: tuple[str, ...]
-    """Folders in WORK, the result first."""
+    """Output folders in WORK, the result first."""
     needs: tuple[str, ...]
-    """Stages whose results it reads; the last of them rests on the others."""
+    """Stages whose results it reads; the last one depends on the others."""
     values: Callable[[Recipe], dict[str, Any]]
-    """What its result depends on, besides the stages before it."""
+    """Values that its result depends on, besides the stages before it."""
     run: Callable[[StageContext], bool]
-    """Begin it, or continue; True when it is finished."""
+    """Starts or resumes the stage; returns True if it is finished."""
     growing: tuple[str, ...] = ()
-    """Values that may grow after it is finished: it then goes on from where it was."""
+    """Values that may grow after the stage is finished; it then resumes."""
     shared: bool = False
-    """True when several processes, started by torchrun, can work on it."""
+    """True if several processes of torchrun can run it together."""
 
 
 def _prepare_values(recipe: Recipe) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def _prepare(context: StageContext) -> bool:
 
 
 _TEXT = {"raw": ("prepare", "data"), "distilled": ("distill", "distilled"), "enlarged": ("enlarge", "enlarged")}
-"""Which stage makes what a training reads, and its folder."""
+"""Stage and folder of each kind of training text."""
 
 
 def _training(recipe: Recipe, name: str) -> Stage:
@@ -74,7 +74,7 @@ def _training(recipe: Recipe, name: str) -> Stage:
     maker, folder = _TEXT[data]
     needs: tuple[str, ...] = (maker,)
     start = recipe.training(name, _HERE, _HERE).start_from
-    # Text that is not raw rests on the teacher anyway.
+    # Distilled and enlarged text depend on the teacher anyway.
     if start in recipe.trained and (start != "teacher" or data == "raw"):
         needs += (start,)
 
@@ -92,9 +92,9 @@ def _training(recipe: Recipe, name: str) -> Stage:
 
 def _training_values(recipe: Recipe, name: str) -> dict[str, Any]:
     values = _without(to_dict(recipe.training(name, _HERE, _HERE)), "data", "run")
-    # What was trained before there were weights to choose is not out of date.
+    # Records from before `corpus_weights` existed stay valid.
     values = values if values["corpus_weights"] else _without(values, "corpus_weights")
-    # What such a training starts from, and its fingerprint rests on, need not know of that text.
+    # The stage that it starts from, and which its fingerprint contains, may not depend on `enlarge`.
     return {**values, **_enlarge_values(recipe)} if recipe.text_of(name) == "enlarged" else values
 
 
@@ -131,12 +131,12 @@ def _enlarge(context: StageContext) -> bool:
 
 def _evaluate_values(recipe: Recipe) -> dict[str, Any]:
     values = _without(to_dict(recipe.evaluate))
-    # Recipes that were scored before there were these are not out of date.
+    # Records from before these keys existed stay valid.
     return _without(values, *(name for name in ("normalize", "limit") if not values[name]))
 
 
 def _main_runs(context: StageContext) -> dict[str, Path]:
-    """Run folders on the way to the model that is shipped, that one last."""
+    """Run folders of teacher, student and final model, the shipped one last."""
     return {role: context.work / role for role in context.recipe.trained if role not in context.recipe.variants}
 
 
@@ -167,7 +167,7 @@ def _without(values: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def stages(recipe: Recipe) -> tuple[Stage, ...]:
-    """The stages of a recipe in the order in which they are made."""
+    """All stages of a recipe, in order."""
     distilled = ("distilled", "distilled.shards")
     enlarged = ("enlarged", "enlarging")
     gathered = Stage("gather", ("gathered",), ("prepare",), _gather_values, _gather)
