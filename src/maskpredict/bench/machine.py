@@ -63,17 +63,17 @@ class BackgroundLoad:
     """CPU load of other processes since this object was created."""
 
     def __init__(self) -> None:
-        self._start, self._before = time.monotonic(), _busy_elsewhere()
+        self._start, self._before = time.monotonic(), _other_cpu_seconds()
 
     def cores(self) -> float | None:
         """Mean number of cores they kept busy; None if the system does not report it."""
-        now = _busy_elsewhere()
+        now = _other_cpu_seconds()
         if now is None or self._before is None:
             return None
         return max(0.0, now - self._before) / (time.monotonic() - self._start)
 
 
-def _busy_elsewhere() -> float | None:
+def _other_cpu_seconds() -> float | None:
     """CPU seconds of all processes except this one and its children."""
     path = Path("/proc/stat")
     if not path.exists():
@@ -81,10 +81,10 @@ def _busy_elsewhere() -> float | None:
     user, nice, system, _idle, _waiting, *interrupts = map(int, path.read_text().splitlines()[0].split()[1:9])
     by_all = (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
     finished = os.times()
-    return by_all - time.process_time() - finished.children_user - finished.children_system - _busy_children()
+    return by_all - time.process_time() - finished.children_user - finished.children_system - _children_cpu_seconds()
 
 
-def _busy_children() -> float:
+def _children_cpu_seconds() -> float:
     """CPU seconds of the running child processes."""
     seconds = 0.0
     for path in Path("/proc/self/task").glob("*/children"):

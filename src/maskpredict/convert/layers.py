@@ -190,7 +190,7 @@ def _norm(tensors: Tensors, ours: str, *theirs: str) -> dict[str, Tensor]:
 
 def _setting(checkpoint: Checkpoint, name: str) -> Any:
     if name not in checkpoint.settings:
-        raise UserError(f"{checkpoint.path} does not say what its {name.replace('_', '-')} is, so it is incomplete.")
+        raise UserError(f"{checkpoint.path} has no setting {name.replace('_', '-')}, so it is incomplete.")
     return checkpoint.settings[name]
 
 
@@ -216,5 +216,5 @@ def languages_setting(settings: Mapping[str, Any], path: object) -> tuple[str, s
     """Source and target language of a model."""
     source, target = settings.get("source_lang"), settings.get("target_lang")
     if not source or not target:
-        raise UserError(f"{path} does not say which languages it translates (source-lang, target-lang).")
+        raise UserError(f"{path} does not name its languages (source-lang, target-lang).")
     return str(source), str(target)

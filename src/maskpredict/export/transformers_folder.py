@@ -32,9 +32,9 @@ def export_transformers(
         refuse_other_systems(contents.system)
         contents.write(partial, precision=cast(Precision, precision))
         config = partial / CONFIG_FILE
-        ours = json.loads(config.read_text(encoding="utf-8"))
-        both = json.dumps({**ours, **_additions(contents, precision)}, indent=2, ensure_ascii=False)
-        config.write_text(both + "\n", encoding="utf-8")
+        content = json.loads(config.read_text(encoding="utf-8"))
+        merged = json.dumps({**content, **_additions(contents, precision)}, indent=2, ensure_ascii=False)
+        config.write_text(merged + "\n", encoding="utf-8")
         # transformers expects this metadata.
         save_file(load_file(partial / WEIGHTS_FILE), partial / WEIGHTS_FILE, metadata={"format": "pt"})
     return Exported.of(out)

@@ -102,29 +102,29 @@ def reproduce(
     if stage is not None:
         _check_inputs(wanted[0], states, work)
     _validate_states(wanted, work, redo)
-    for number, own in enumerate(wanted):
-        if own.state is State.finished:
+    for number, current in enumerate(wanted):
+        if current.state is State.finished:
             continue
-        _refuse_several_processes(own.stage)
-        if own.state is State.out_of_date and is_main_process():
-            kept = set_aside([*(work / name for name in own.stage.makes), _record_path(work, own.stage)])
-            logging.getLogger(__name__).warning("The earlier result of %s is kept as %s.", own.stage.name, kept)
-        if own.state is State.out_of_date:
-            own = replace(own, record=None)
-        if context.deadline.over or not _make(own, context):
+        _refuse_several_processes(current.stage)
+        if current.state is State.out_of_date and is_main_process():
+            kept = set_aside([*(work / name for name in current.stage.makes), _record_path(work, current.stage)])
+            logging.getLogger(__name__).warning("The earlier result of %s is kept as %s.", current.stage.name, kept)
+        if current.state is State.out_of_date:
+            current = replace(current, record=None)
+        if context.deadline.over or not _run_stage(current, context):
             return Reproduction(False, tuple(later.stage.name for later in wanted[number:]))
     return Reproduction(True, ())
 
 
-def _make(own: StageState, context: StageContext) -> bool:
+def _run_stage(current: StageState, context: StageContext) -> bool:
     """Run a stage and write its record; returns True if it is finished."""
-    path, started = _record_path(context.work, own.stage), time.monotonic()
-    record = Record(own.fingerprint, own.values, seconds=own.seconds)
+    path, started = _record_path(context.work, current.stage), time.monotonic()
+    record = Record(current.fingerprint, current.values, seconds=current.seconds)
     context.work.mkdir(parents=True, exist_ok=True)
     if is_main_process():
         record.write(path)
-    finished = own.stage.run(context)
-    seconds = round(own.seconds + time.monotonic() - started, 1)
+    finished = current.stage.run(context)
+    seconds = round(current.seconds + time.monotonic() - started, 1)
     if is_main_process():
         replace(record, finished=finished, seconds=seconds).write(path)
     return finished
@@ -139,42 +139,44 @@ def _refuse_several_processes(stage: Stage) -> None:
 def _wanted(states: list[StageState], name: str | None) -> list[StageState]:
     if name is None:
         return states
-    found = [own for own in states if own.stage.name == name]
-    if not found:
-        names = ", ".join(own.stage.name for own in states)
+    matching = [current for current in states if current.stage.name == name]
+    if not matching:
+        names = ", ".join(current.stage.name for current in states)
         raise UserError(f"there is no stage {name!r}; choose one of {names}.")
-    return found
+    return matching
 
 
 def _check_inputs(wanted: StageState, states: list[StageState], work: Path) -> None:
     """Raise `UserError` if an input of the stage is missing or outdated; its record may be on another machine."""
-    for own in states:
-        if own.stage.name not in wanted.stage.needs:
+    for current in states:
+        if current.stage.name not in wanted.stage.needs:
             continue
-        result = work / own.stage.makes[0]
-        usable = result.exists() and own.state in (State.finished, State.waiting)
+        result = work / current.stage.makes[0]
+        usable = result.exists() and current.state in (State.finished, State.waiting)
         if not usable:
-            state = own.state if result.exists() else "missing"
-            raise UserError(f"{wanted.stage.name} needs {result}, which is {state}; run the stage {own.stage.name}.")
+            state = current.state if result.exists() else "missing"
+            raise UserError(
+                f"{wanted.stage.name} needs {result}, which is {state}; run the stage {current.stage.name}."
+            )
 
 
 def _validate_states(wanted: list[StageState], work: Path, redo: bool) -> None:
     """Raise `UserError` for outdated stages without `redo`, and for results that contradict the records."""
-    for own in wanted:
-        name, result = own.stage.name, work / own.stage.makes[0]
-        if own.state is State.out_of_date and not redo:
+    for current in wanted:
+        name, result = current.stage.name, work / current.stage.makes[0]
+        if current.state is State.out_of_date and not redo:
             raise UserError(
-                f"the stage {name} in {work} is out of date ({own.reason}); go back to the old values, "
+                f"the stage {name} in {work} is out of date ({current.reason}); go back to the old values, "
                 "or add --redo to run it and the following stages again, which keeps the old results."
             )
-        if own.state is State.waiting and result.exists():
+        if current.state is State.waiting and result.exists():
             raise UserError(
-                f"{result} exists, but its record {_record_path(work, own.stage)} does not; "
+                f"{result} exists, but its record {_record_path(work, current.stage)} does not; "
                 "copy the record there, or move the folder away."
             )
-        if own.state is State.finished and not result.exists():
+        if current.state is State.finished and not result.exists():
             raise UserError(
-                f"{_record_path(work, own.stage)} says that {name} is finished, but {result} is missing; "
+                f"{_record_path(work, current.stage)} says that {name} is finished, but {result} is missing; "
                 "copy the folder there, name a later stage with --stage, or delete that file to run the stage again."
             )
 

@@ -35,7 +35,7 @@ class Judgement:
     data_set: str
     """Data set of the paper's number."""
     reason: str = ""
-    """Why it was not measured."""
+    """Reason why it was not measured."""
 
     @property
     def sentence(self) -> str:
