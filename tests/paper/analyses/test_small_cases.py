@@ -1,16 +1,14 @@
-"""The numbers of small cases that can be counted by hand."""
+"""Analyses of small inputs whose results can be computed by hand."""
 
 from __future__ import annotations
 
 import pytest
 
-from maskpredict.errors import UserError
 from maskpredict.paper.analyses.calibration import Bin, binned, calibration_error, common_subsequence_mask
 from maskpredict.paper.analyses.changed_tokens import shares
 from maskpredict.paper.analyses.length_head import accuracy
 from maskpredict.paper.analyses.repetitions import before_end_mark
-from maskpredict.paper.cell import Cell, measured
-from maskpredict.paper.table import Column, ResultTable, markdown
+from maskpredict.paper.cell import Cell
 from maskpredict.paper.translations import TranslatedSentence
 from maskpredict.runtime.translation import Translation
 
@@ -70,29 +68,6 @@ def test_a_range_without_sentences_says_so() -> None:
     assert accuracy("[60, ∞)", []).exact == Cell(reason="no reference has such a length.")
 
 
-def test_what_follows_the_end_mark_is_not_said() -> None:
+def test_subwords_after_the_end_mark_do_not_count() -> None:
     assert before_end_mark(["▁a", "b", "</s>", "b"]) == ["▁a", "b"]
     assert before_end_mark(["▁a"]) == ["▁a"]
-
-
-def test_an_empty_cell_keeps_its_reason() -> None:
-    def refuse() -> float:
-        raise UserError("the cat is out.")
-
-    assert measured(refuse) == Cell(reason="the cat is out.")
-    assert measured(lambda: 1.23456) == Cell(1.2346)
-
-
-def test_a_table_marks_empty_cells_and_explains_each_reason_once() -> None:
-    table = ResultTable(
-        (Column("a"), Column("b", percent=True, decimals=1), Column("c")),
-        (
-            ("x|y", Cell(0.125), Cell(3.14159, 0.5)),
-            ("z", Cell(reason="no b."), Cell(reason="no c.")),
-            ("w", Cell(reason="no b."), Cell()),
-        ),
-    )
-    assert markdown(table) == (
-        "| a | b | c |\n| --- | ---: | ---: |\n| x\\|y | 12.5% | 3.14 ± 0.50 |\n| z | – (1) | – (2) |\n"
-        "| w | – (1) | – |\n\n(1) no b.\n\n(2) no c."
-    )
