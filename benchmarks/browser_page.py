@@ -1,11 +1,11 @@
-"""How large an exported page is, how long it takes to load, and how long a sentence takes in it.
+"""Size, load time and latency of an exported web page.
 
     python benchmarks/browser_page.py FOLDER [--iterations 4] [--words 30] [--threads]
 
-FOLDER is what `maskpredict export browser` wrote. It is served on this machine and opened in the system's Chromium,
-without a window. Load time is until the model can be asked; there is no network in it. A sentence of `--words` words is
-translated into as many subwords, so that a model's idea of lengths plays no part; printed is the median of twenty
-translations after the first. `--threads` sends the headers that let a page use several cores.
+FOLDER is the output of `maskpredict export browser`. The script serves it locally and opens it in headless Chromium.
+Load time ends when the model is ready, and excludes the network. A sentence of `--words` words is translated into as
+many subwords, so that the predicted length has no effect. The latency is the median of twenty translations after the
+first. `--threads` sends the headers that let a page use several cores.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MEASURE = """async ([words, iterations, rounds]) => {
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Files of a folder, perhaps with the headers that browsers ask of a page before it may share memory."""
+    """Serves a folder, optionally with the headers that allow shared memory."""
 
     isolated = False
 
@@ -59,11 +59,11 @@ class Handler(SimpleHTTPRequestHandler):
         super().end_headers()
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Suppress the log."""
 
 
 def measured(page: Page, url: str, words: list[str], iterations: int) -> dict[str, Any]:
-    """Times in a page that has the folder's modules but not its model, so that the model is loaded only once."""
+    """Times in a page that has the folder's modules but not its model, so that the model is loaded once."""
     page.goto(f"{url}browser.json")
     found: dict[str, Any] = page.evaluate(MEASURE, [words, iterations, TRANSLATIONS])
     return found

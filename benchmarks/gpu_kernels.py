@@ -71,7 +71,9 @@ class CaptureShape:
 SHAPES = [
     CaptureShape("queries, keys, values", WIDTH, 3 * WIDTH, [*SMALL, *LARGE, Blocks(16, 32, warps=4)], norm=True),
     CaptureShape("cross query", WIDTH, WIDTH, [*SMALL, Blocks(16, 32, warps=4)], norm=True),
-    CaptureShape("attention output", WIDTH, WIDTH, [*SMALL, Blocks(16, 16, warps=4), Blocks(16, 32, warps=4)], residual=True),
+    CaptureShape(
+        "attention output", WIDTH, WIDTH, [*SMALL, Blocks(16, 16, warps=4), Blocks(16, 32, warps=4)], residual=True
+    ),
     CaptureShape("feed-forward 1", WIDTH, 4 * WIDTH, [*SMALL[1:], *LARGE], norm=True, activation="gelu"),
     CaptureShape(
         "feed-forward 2",

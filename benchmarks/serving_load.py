@@ -1,10 +1,10 @@
-"""What the service bears: many clients at once with texts of mixed lengths, batched and one sentence at a time.
+"""Throughput, latency and memory of the service under concurrent clients, with batching and one sentence at a time.
 
     python benchmarks/serving_load.py MODEL --clients 64 --seconds 60
 
-A server is started twice on this machine, as it comes and with batches of one sentence, and asked by `--clients`
-clients that each wait for an answer before they ask again. Clients and server share the machine's cores. Printed are
-requests a second, latencies as the clients see them, answers by status, and the server's resident memory over time.
+The script starts a local server twice, with its defaults and with batches of one sentence. Each of `--clients` clients
+sends a request when it has the answer to the last one. Clients and server share the machine's cores. The output has
+requests per second, latencies of the clients, answers by status, and the server's resident memory over time.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ TEXTS = [
     "schneller an als jemand, der im Auto sitzt und an jeder zweiten Ampel warten muss.",
     "Das Dorf liegt am Rand des Waldes. Im Winter ist es dort still. Nur der Bäcker öffnet jeden Tag, auch bei Sturm.",
 ]
-"""From two words to several sentences."""
+"""Request texts, from two words to several sentences."""
 
 
 @dataclass
 class Outcome:
-    """What the clients saw."""
+    """Measurements of the clients."""
 
     mode: str
     seconds: float = 0.0

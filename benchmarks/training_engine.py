@@ -1,10 +1,11 @@
-"""Speed of the training engines on a GPU, and proof that they compute the same thing.
+"""Throughput of the training engines on a GPU, and a check that they compute the same loss.
 
     python benchmarks/training_engine.py DATA results.json [ENGINE ...]
 
-DATA is a data folder. For each system every engine trains the same small number of updates from the same weights, and
-then computes the loss of a few more batches, which must be that of the plain path to within 1 %, or the run fails.
-(Fresh weights would not show a fault: they hardly attend to anything.) Each engine adds one thing to the one before.
+DATA is a data folder. For each system every engine trains for the same small number of updates from the same weights,
+and then computes the loss of further batches. The script fails if that loss differs from the plain path by more than
+1 %. (Untrained weights would hide errors, since their attention is nearly uniform.) Each engine adds one optimization
+to the previous one.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ MATRIX_RATE = 788e12
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one engine did."""
+    """Measurements of one engine."""
 
     system: str
     engine: str
@@ -149,7 +150,7 @@ def flops_per_target_token(system: System, split: ParallelIds, shape: ModelConfi
 
 
 def machine() -> dict[str, str]:
-    """Where it was measured."""
+    """Description of the machine."""
     return {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "python": platform.python_version()}
 
 

@@ -32,8 +32,7 @@ LAYERS = [
     ["distill"],
     ["evaluate"],
     ["bench", "convert", "export", "serve"],
-    ["analyze"],
-    ["report"],
+    ["paper"],
     ["demo", "toy_demo", "reproduce"],
     ["cli"],
 ]

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from maskpredict import Translator, UserError
-from maskpredict.bench.config import BenchConfig, Passes
-from maskpredict.bench.files import new_results, write_results
-from maskpredict.bench.result import RaceResult
+from maskpredict.bench.config import BenchConfig, PassesAndCandidates
+from maskpredict.bench.race_result import RaceResult
+from maskpredict.bench.result_files import new_results, write_results
 from maskpredict.bench.run import bench
 from maskpredict.bench.table import markdown
 from maskpredict.evaluate.reference_set import ReferenceSet
@@ -30,7 +30,7 @@ def config(cmlm_folder: Path, ctc_folder: Path, autoregressive_folder: Path) -> 
         teacher=str(autoregressive_folder),
         rival=str(autoregressive_folder),
         one_pass=str(ctc_folder),
-        passes=(Passes(4, 1), Passes(10, 5)),
+        passes=(PassesAndCandidates(4, 1), PassesAndCandidates(10, 5)),
         speeds=(),
         beams=(1, 2),
         compute_types=("float32",),
@@ -168,7 +168,7 @@ def test_the_folder_holds_json_a_table_and_pictures(result: RaceResult, tmp_path
 def test_two_models_that_decode_in_passes_race_under_names_of_their_own(
     config: BenchConfig, toy_set: ReferenceSet
 ) -> None:
-    few = replace(config, one_pass="", rival="", peers=(), rounds=1, beams=(1,), passes=(Passes(4, 1),))
+    few = replace(config, one_pass="", rival="", peers=(), rounds=1, beams=(1,), passes=(PassesAndCandidates(4, 1),))
     found = bench(replace(few, shallow=config.model, speeds=("fast",)), toy_set, export_ctranslate2)
     names = [f"{stem}-{how}-float32" for stem in ("mask-predict", "mask-predict-shallow") for how in ("t4-l1", "fast")]
     assert [racer.entry.name for racer in found.racers] == [*names, "ar-b1-float32"]
@@ -209,7 +209,7 @@ def test_a_model_alone_races_against_itself(config: BenchConfig, toy_set: Refere
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"model": "", "one_pass": "", "teacher": "", "rival": ""}, "there is nothing to race"),
+        ({"model": "", "one_pass": "", "teacher": "", "rival": ""}, "no model was given"),
         ({"peers": ("marian",)}, "there is no peer 'marian'"),
         ({"batch_sizes": (0,)}, "batch sizes of 1 or more"),
         ({"rounds": 0}, "rounds is 0"),
@@ -230,7 +230,7 @@ def test_models_must_be_what_they_are_given_as(config: BenchConfig, toy_set: Ref
 
 
 def test_if_nobody_can_race_the_reason_is_given(config: BenchConfig, toy_set: ReferenceSet) -> None:
-    with pytest.raises(UserError, match=r"nobody can race: .*int3"):
+    with pytest.raises(UserError, match=r"no racer can run: .*int3"):
         bench(replace(config, teacher="", rival="", compute_types=("int3",)), toy_set, export_ctranslate2)
 
 

@@ -10,8 +10,8 @@ import pytest
 from maskpredict import UserError
 from maskpredict.bench.comparison import check_baselines, cross_overs, default_baselines, ratios
 from maskpredict.bench.race import Heat
+from maskpredict.bench.racer_result import RacerResult, RacerScore, racer_results
 from maskpredict.bench.racers.base import Entry
-from maskpredict.bench.times import RacerResult, Score, racer_results
 
 MASK = Entry("mask-predict-t4-l1-int8", "mask-predict", "T=4 l=1", "int8", "ours")
 GREEDY = Entry("ar-b1-int8", "autoregressive", "b=1", "int8", "ours, too")
@@ -27,7 +27,7 @@ def heats(racer: Entry, times: Mapping[int, list[float]]) -> list[Heat]:
 
 
 def summed_up(run: list[Heat]) -> tuple[RacerResult, ...]:
-    return racer_results(run, [MASK, GREEDY], {MASK.name: Score(30), GREEDY.name: Score(31)})
+    return racer_results(run, [MASK, GREEDY], {MASK.name: RacerScore(30), GREEDY.name: RacerScore(31)})
 
 
 def test_times_are_medians_over_rounds() -> None:

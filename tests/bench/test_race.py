@@ -96,13 +96,13 @@ def test_a_batch_has_at_most_all_sentences() -> None:
 )
 def test_out_of_memory_halves_the_batch_and_is_noted_once(error: str) -> None:
     runner = Runner("a", room=5, error=error)
-    course = race(rounds=2, batch_sizes=(2, 12))
-    assert course.warm_up(runner, SENTENCES) == [text.upper() for text in SENTENCES]
-    small, large, *_ = course.heats([runner])
+    timed_race = race(rounds=2, batch_sizes=(2, 12))
+    assert timed_race.warm_up(runner, SENTENCES) == [text.upper() for text in SENTENCES]
+    small, large, *_ = timed_race.heats([runner])
     assert (small.batch_size, small.computed_size) == (2, 2)
     assert (large.batch_size, large.computed_size) == (12, 3)
     assert len(large.seconds) == 4
-    assert course.notes == [
+    assert timed_race.notes == [
         "a ran out of memory with batches of 12 and went on with 6.",
         "a ran out of memory with batches of 6 and went on with 3.",
     ]

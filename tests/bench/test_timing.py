@@ -37,9 +37,9 @@ def test_half_of_the_measurements_lie_within_the_spread(values: list[float], spr
 
 def test_what_racers_in_processes_of_their_own_compute_is_no_work_of_others() -> None:
     code = "import sys, time\nwhile time.process_time() < 0.5: pass\nprint(flush=True); sys.stdin.read()"
-    before = machine._busy_children()
+    before = machine._children_cpu_seconds()
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        assert machine._busy_children() - before >= 0.45
-    assert machine._busy_children() - before < 0.45
+        assert machine._children_cpu_seconds() - before >= 0.45
+    assert machine._children_cpu_seconds() - before < 0.45

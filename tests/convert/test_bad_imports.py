@@ -132,7 +132,7 @@ def test_a_dictionary_that_is_none_is_noticed(foreign: Path, line: str) -> None:
         ({"encoder_layers": 1}, "encoder.layers.1"),
         ({"encoder_layers": 3}, "no weights called encoder.layers.2.self_attn"),
         ({"encoder_ffn_embed_dim": 128, "decoder_ffn_embed_dim": 128}, "the weights do not fit"),
-        ({"source_lang": None}, "does not say which languages"),
+        ({"source_lang": None}, "does not name its languages"),
     ],
 )
 def test_what_cannot_be_imported_is_said_in_a_sentence(foreign: Path, settings: dict[str, Any], part: str) -> None:

@@ -99,12 +99,12 @@ def test_npm_fetches_the_runtime_where_none_is_given(
 def test_without_a_runtime_a_sentence_says_how_to_get_one(
     random_model: RandomModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    way = "elsewhere `npm pack onnxruntime-web` makes a file of it, to be named with --runtime"
+    way = "elsewhere, run `npm pack onnxruntime-web` and give the file with --runtime"
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match=f"there is no npm here to fetch it; {way}"):
+    with pytest.raises(UserError, match=f"npm is not installed; {way}"):
         export_browser(random_model("cmlm"), tmp_path / "out")
     fake_npm(tmp_path / "bin", "exit 7", monkeypatch)
-    with pytest.raises(UserError, match=rf"npm could not fetch onnxruntime-web \(exit code 7\); {way}"):
+    with pytest.raises(UserError, match=rf"npm could not download onnxruntime-web \(exit code 7\); {way}"):
         export_browser(random_model("cmlm"), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -131,7 +131,7 @@ def test_other_models_are_refused(random_model: RandomModel, npm_package: Path, 
     for model, sentence in [
         (random_model("autoregressive"), "it takes cmlm models, not autoregressive ones"),
         (replace(cmlm, tokenizers=Tokenizers(dictionary, dictionary)), "this imported model has a dictionary"),
-        (replace(cmlm, tokenizers=Tokenizers(*[unigrams(cmlm)] * 2)), "it takes SentencePiece BPE"),
+        (replace(cmlm, tokenizers=Tokenizers(*[unigrams(cmlm)] * 2)), "it supports SentencePiece BPE"),
     ]:
         with pytest.raises(UserError, match=sentence):
             export_browser(model, tmp_path / "out", runtime=npm_package)
@@ -161,4 +161,4 @@ def test_only_this_format_has_a_runtime(cmlm_folder: Path, tmp_path: Path) -> No
     given = ["export", "onnx", str(cmlm_folder), str(tmp_path / "out"), "--runtime", str(tmp_path)]
     result = CliRunner().invoke(app, given, catch_exceptions=False)
     assert result.exit_code == 2
-    assert "--runtime is for browser exports" in result.stderr
+    assert "--runtime is only for browser exports" in result.stderr

@@ -45,8 +45,8 @@ def test_an_earlier_export_is_replaced_only_when_asked(cmlm_folder: Path, tmp_pa
 @pytest.mark.parametrize(
     ("form", "options", "sentence"),
     [
-        ("onnx", ["--precision", "float16"], "ONNX exports have no float16; choose one of float32, int8."),
-        ("transformers", ["--precision", "int8"], "transformers exports have no int8"),
+        ("onnx", ["--precision", "float16"], "ONNX exports do not support float16; choose one of float32, int8."),
+        ("transformers", ["--precision", "int8"], "transformers exports do not support int8"),
         ("ctranslate2", [], "onnx takes a cmlm, too"),
     ],
 )

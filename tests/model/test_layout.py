@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from maskpredict.model.batch import pad, pad_rows
-from maskpredict.model.padding import round_up
 from maskpredict.model.layout import Packed, Padded
+from maskpredict.model.padding import round_up
 
 CPU = torch.device("cpu")
 

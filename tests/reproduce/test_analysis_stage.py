@@ -152,15 +152,15 @@ def test_changes_of_a_variant_are_merged_key_by_key() -> None:
         ),
         (
             "variants={v: {like: student, data: raw, changes: {start_from: final}}}",
-            "section v of the recipe: it starts from final, a section that is not there.",
+            "section v of the recipe: it starts from final, but the recipe has no section final.",
         ),
         (
             "variants={v: {like: student, data: raw, changes: {start_from: w}}, w: {like: student, data: raw}}",
-            "section v of the recipe: it starts from w, which has to come before it.",
+            "section v of the recipe: it starts from w, which must come before it.",
         ),
         (
             "variants={v: {like: student, data: enlarged}}",
-            "section v of the recipe: its data is that of enlarge, which is not there.",
+            "section v of the recipe: its data is enlarged, but the recipe has no section enlarge.",
         ),
         ("analyze={only: [speed]}", "there is no analysis 'speed'"),
         ("analyze={split: test.news}", "there is no test set 'test.news' to analyze; choose one of test."),
@@ -191,7 +191,7 @@ def test_several_processes_train_together_and_leave_the_rest_to_one(work: Path) 
     assert (work / "teacher" / "model" / "config.json").exists()
     refused = torchrun(*arguments, *common, "--stage", "evaluate", "evaluate.teacher=[{beam_size: 2}]", "--redo")
     assert refused.returncode != 0
-    assert "the stage evaluate is made by one process; call it without torchrun." in refused.stderr
+    assert "the stage evaluate runs in one process; run it without torchrun." in refused.stderr
 
 
 def torchrun(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -44,7 +44,7 @@ def test_the_command_says_what_would_be_trained(cli: Callable[..., Result]) -> N
     assert result.exit_code == 0, result.output
     for words in ("teacher", "student", "small", "300,000", "128,000"):
         assert words in result.stdout
-    assert "Every stage runs, at a small scale." in result.stderr
+    assert "All stages run with tiny models." in result.stderr
 
 
 @pytest.mark.parametrize("name", NAMES)

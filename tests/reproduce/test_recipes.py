@@ -14,7 +14,7 @@ import maskpredict
 from maskpredict.config import field_docs
 from maskpredict.errors import UserError
 from maskpredict.model.config import preset
-from maskpredict.reproduce.recipe import EvaluateConfig, Recipe, ShipConfig, load_recipe
+from maskpredict.reproduce.recipe import EvaluateStageConfig, Recipe, ShipConfig, load_recipe
 from maskpredict.runtime.settings import resolve_settings
 from maskpredict.systems import find_system, vocabulary_of
 from maskpredict.tokenizer import Tokenizers
@@ -55,7 +55,7 @@ def test_the_two_directions_differ_in_their_languages_and_words_alone() -> None:
 
 
 def test_every_setting_of_a_recipe_is_explained() -> None:
-    for cls in (Recipe, EvaluateConfig, ShipConfig):
+    for cls in (Recipe, EvaluateStageConfig, ShipConfig):
         assert field_docs(cls).keys() == cls.__dataclass_fields__.keys()
 
 
@@ -72,7 +72,7 @@ def test_a_shipped_recipe_says_how_to_call_it(name: str) -> None:
         ("student.optimizer.rate=fast", "section student of the recipe: 'optimizer.rate' must be a number"),
         ("student.model.dropuot=0.1", "section student of the recipe: unknown key 'dropuot'"),
         ("student.preset=huge", "section student of the recipe: there is no model preset 'huge'"),
-        ("teacher.data=elsewhere", "section teacher of the recipe: data is not for a recipe to say"),
+        ("teacher.data=elsewhere", "section teacher of the recipe: a recipe cannot set data"),
         ("distill.beam_size=0", "section distill of the recipe: beam_size is 0"),
         ("evaluate.studnet=[]", "unknown key 'evaluate.studnet'; did you mean 'evaluate.student'?"),
     ],
@@ -98,7 +98,7 @@ def test_a_missing_corpus_is_named_with_the_place_to_get_it(cli: Callable[..., R
 def test_a_recipe_that_reads_files_asks_for_their_folder(cli: Callable[..., Result], tmp_path: Path) -> None:
     result = cli("reproduce", "en-de", "--work", tmp_path / "work")
     assert result.exit_code == 2
-    assert "say with --data" in result.stderr
+    assert "give the folder of the corpora with --data" in result.stderr
 
 
 def test_a_recipe_is_no_other_configuration() -> None:

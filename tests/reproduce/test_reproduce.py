@@ -24,8 +24,8 @@ from maskpredict import Translator
 from maskpredict.corpus.dataset import Dataset, Languages
 from maskpredict.corpus.toy import write_toy_corpus
 from maskpredict.model.folder import ModelFolder
-from maskpredict.reproduce.evaluation import Score, evaluate, read_scores
-from maskpredict.reproduce.recipe import EvaluateConfig
+from maskpredict.reproduce.evaluation import SplitScore, evaluate, read_scores
+from maskpredict.reproduce.recipe import EvaluateStageConfig
 from maskpredict.training.checkpoint import RunState, checkpoints
 
 Run = Callable[..., Result]
@@ -96,7 +96,7 @@ def test_scores_and_how_they_were_made_are_kept_without_a_sentence_of_the_corpus
     kept = made.parent / "results" / "toy"
     assert {path.name for path in kept.iterdir()} == {"scores.json", "made.json"}
     scores = json.loads((kept / "scores.json").read_text())
-    assert [Score(**score) for score in scores] == read_scores(made / "results")
+    assert [SplitScore(**score) for score in scores] == read_scores(made / "results")
     how = json.loads((kept / "made.json").read_text())
     assert how["command"].startswith("maskpredict reproduce toy toy.train_pairs=120 ")
     assert how["runs"].keys() == {"teacher", "student"}
@@ -202,7 +202,7 @@ def test_more_steps_go_on_from_where_the_training_ended(small: Run, work: Path, 
     before = contents(work)
     assert states(small("--work", "work", "student.steps=6", "--list")) == [
         *["finished"] * 3,
-        "begun",
+        "unfinished",
         *["out of date"] * 2,
     ]
     assert small("--work", "work", "student.steps=6", "--stage", "student").exit_code == 0
@@ -284,7 +284,7 @@ def test_text_of_either_language_gives_more_sources_too(small: Run, work: Path) 
 def test_more_sources_are_for_the_final_training_alone(small: Run) -> None:
     result = small("enlarge={model: reverse, corpora: [train]}")
     assert result.exit_code == 2
-    assert "section enlarge of the recipe: its text is for section final, which is not there." in result.stderr
+    assert "section enlarge of the recipe: it is for section final, which the recipe does not have." in result.stderr
 
 
 def test_one_stage_alone_needs_its_inputs_and_no_more(small: Run, work: Path) -> None:
@@ -292,7 +292,7 @@ def test_one_stage_alone_needs_its_inputs_and_no_more(small: Run, work: Path) ->
     there.mkdir(parents=True)
     result = small("--work", there, "--stage", "student")
     assert result.exit_code == 2
-    assert "student needs there/again/distilled, which is not there; make the stage distill." in result.stderr
+    assert "student needs there/again/distilled, which is missing; run the stage distill." in result.stderr
     shutil.copytree(work / "distilled", there / "distilled")
     assert small("--work", there, "--stage", "student").exit_code == 0
     assert (there / "student" / "model" / "model.safetensors").read_bytes() == (
@@ -316,8 +316,8 @@ def test_an_unknown_stage_is_named(small: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lost", "sentence"),
     [
-        ("teacher.json", "teacher.json, which says how it was made, is not"),
-        ("data", "says that prepare is finished, but work/data is not there"),
+        ("teacher.json", "its record work/teacher.json does not"),
+        ("data", "says that prepare is finished, but work/data is missing"),
     ],
 )
 def test_results_and_records_that_do_not_fit_are_named(small: Run, work: Path, lost: str, sentence: str) -> None:
@@ -351,7 +351,7 @@ def test_a_score_that_is_there_is_not_computed_again(small: Run, work: Path) -> 
 def test_scoring_stops_when_told_and_leaves_no_half_score(made: Path, tmp_path: Path) -> None:
     models = {"teacher": made / "teacher", "student": made / "student"}
     answers = iter([False, True])
-    config = EvaluateConfig(teacher=({"beam_size": 1},), student=({"iterations": 1},), device="cpu")
+    config = EvaluateStageConfig(teacher=({"beam_size": 1},), student=({"iterations": 1},), device="cpu")
     done = evaluate(config, models, made / "data", tmp_path / "results", lambda: next(answers), quiet=True)
     assert not done
     assert [score.system for score in read_scores(tmp_path / "results")] == ["teacher"]

@@ -1,4 +1,4 @@
-"""Racers against each other: ratios, and the batch size from which on writing word by word is faster."""
+"""Comparisons between racers: speed ratios, and the batch size above which greedy decoding is faster."""
 
 from __future__ import annotations
 
@@ -8,50 +8,51 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from maskpredict.bench.race import Heat
+from maskpredict.bench.racer_result import RacerResult
 from maskpredict.bench.racers.base import Entry
-from maskpredict.bench.times import RacerResult
 from maskpredict.bench.timing import Spread
 from maskpredict.errors import UserError
 
 PARALLEL = ("mask-predict", "mask-predict shallow", "one pass")
-"""Engines that predict all words at once."""
+"""Engines that predict all tokens in parallel."""
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as fast a racer is as a baseline."""
+    """Speed of a racer relative to a baseline."""
 
     racer: str
     baseline: str
     batch_size: int | None
-    """None where each has its own best size."""
+    """None: each at its best batch size."""
     times_as_fast: Spread
 
 
 @dataclass(frozen=True)
 class CrossOver:
-    """Where a parallel racer, faster with small batches, is overtaken by greedy decoding."""
+    """Batch size above which greedy decoding is faster than a parallel racer."""
 
     racer: str
     baseline: str
     batch_size: float | None
-    """Interpolated between two batch sizes; None if it is not overtaken as batches grow."""
+    """Interpolated between two batch sizes; None if there is no such size."""
     says: str
+    """The comparison in a sentence."""
 
 
 def in_main_type(entries: Sequence[Entry]) -> list[Entry]:
-    """Each engine and way to decode once, in the last of the compute types that it races in."""
+    """One entry for each engine and decoding setting, in the last of its compute types."""
     return list({(entry.engine, entry.settings): entry for entry in entries}.values())
 
 
 def default_baselines(entries: Sequence[Entry]) -> list[str]:
-    """What parallel racers are measured against: all others, in the compute type that one would use."""
+    """Names of the default baselines: all non-parallel racers, in their main compute type."""
     names = [entry.name for entry in in_main_type(entries) if entry.engine not in PARALLEL]
     return names if any(entry.engine in PARALLEL for entry in entries) else names[:1]
 
 
 def check_baselines(names: Sequence[str], entries: Sequence[Entry]) -> None:
-    """Refuse a baseline that does not race."""
+    """Raise `UserError` for a baseline that is not among the racers."""
     known = [entry.name for entry in entries]
     for name in names:
         if name not in known:
@@ -59,40 +60,41 @@ def check_baselines(names: Sequence[str], entries: Sequence[Entry]) -> None:
 
 
 def ratios(heats: Sequence[Heat], racers: Sequence[RacerResult], baselines: Sequence[str]) -> tuple[Ratio, ...]:
-    """Parallel racers against every baseline, at each batch size and each at its best.
+    """Speed of parallel racers relative to every baseline, at each batch size and each at its best.
 
-    Where none of them is left beside the baselines, all others are compared with them.
+    If all parallel racers are baselines, all other racers are compared instead.
     """
     others = [racer for racer in racers if racer.entry.name not in baselines]
     compared = [racer for racer in others if racer.entry.engine in PARALLEL] or others
-    found = []
+    all_ratios = []
     for racer in compared:
         name = racer.entry.name
-        for baseline in (own for own in racers if own.entry.name in baselines):
-            other = baseline.entry.name
+        for baseline in (other for other in racers if other.entry.name in baselines):
+            baseline_name = baseline.entry.name
             for size in racer.sizes:
-                spread = _times_as_fast(heats, (name, size.batch_size), (other, size.batch_size))
-                found += [Ratio(name, other, size.batch_size, spread)] if spread else []
-            spread = _times_as_fast(heats, (name, racer.best.batch_size), (other, baseline.best.batch_size))
-            found += [Ratio(name, other, None, spread)] if spread else []
-    return tuple(found)
+                spread = _times_as_fast(heats, (name, size.batch_size), (baseline_name, size.batch_size))
+                all_ratios += [Ratio(name, baseline_name, size.batch_size, spread)] if spread else []
+            best, baseline_best = (name, racer.best.batch_size), (baseline_name, baseline.best.batch_size)
+            spread = _times_as_fast(heats, best, baseline_best)
+            all_ratios += [Ratio(name, baseline_name, None, spread)] if spread else []
+    return tuple(all_ratios)
 
 
 def _times_as_fast(heats: Sequence[Heat], racer: tuple[str, int], baseline: tuple[str, int]) -> Spread | None:
-    """Over the rounds in which both, given as name and batch size, took part."""
+    """Speed ratio over the rounds that have a heat of both; each is given as name and batch size."""
 
-    def by_round(which: tuple[str, int]) -> dict[int, float]:
-        return {heat.round: heat.seconds_per_sentence for heat in heats if (heat.racer, heat.batch_size) == which}
+    def by_round(key: tuple[str, int]) -> dict[int, float]:
+        return {heat.round: heat.seconds_per_sentence for heat in heats if (heat.racer, heat.batch_size) == key}
 
-    own, other = by_round(racer), by_round(baseline)
-    shared = [other[number] / own[number] for number in own if number in other]
-    return Spread.of(shared) if shared else None
+    seconds, baseline_seconds = by_round(racer), by_round(baseline)
+    ratios = [baseline_seconds[number] / seconds[number] for number in seconds if number in baseline_seconds]
+    return Spread.of(ratios) if ratios else None
 
 
 def cross_overs(heats: Sequence[Heat], racers: Sequence[RacerResult]) -> tuple[CrossOver, ...]:
-    """Each parallel racer against greedy decoding in the same compute type."""
+    """Comparison of each parallel racer with greedy decoding in the same compute type."""
     names = [racer.entry.name for racer in racers]
-    found = []
+    crossings = []
     for racer in racers:
         greedy = f"ar-b1-{racer.entry.compute_type}"
         if racer.entry.engine in PARALLEL and greedy in names:
@@ -100,8 +102,8 @@ def cross_overs(heats: Sequence[Heat], racers: Sequence[RacerResult]) -> tuple[C
             spreads = {size: _times_as_fast(heats, (racer.entry.name, size), (greedy, size)) for size in sizes}
             times = {size: spread.median for size, spread in spreads.items() if spread}
             if times:  # an interrupted race may have no round with both
-                found.append(_cross_over(racer.entry.name, greedy, times))
-    return tuple(found)
+                crossings.append(_cross_over(racer.entry.name, greedy, times))
+    return tuple(crossings)
 
 
 def _cross_over(racer: str, greedy: str, times_as_fast: Mapping[int, float]) -> CrossOver:
@@ -117,7 +119,7 @@ def _cross_over(racer: str, greedy: str, times_as_fast: Mapping[int, float]) -> 
 
 
 def _throughout(times_as_fast: Mapping[int, float]) -> str:
-    """What to say of a racer that is not overtaken as batches grow."""
+    """Comparison in words for a racer without a cross-over."""
     faster = {times >= 1 for times in times_as_fast.values()}
     if len(faster) == 2:
         return "slower with small batches and faster with large ones"

@@ -1,4 +1,4 @@
-"""Every knob of a race, and the values for one of less than a minute."""
+"""Configuration of `bench`, and the values of `--quick`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from maskpredict.errors import UserError
 
 PEERS = ("ctranslate2", "transformers")
 COMPUTE_TYPES = {"cpu": ("float32", "int8"), "cuda": ("float16",)}
-"""What is raced on a kind of device unless told otherwise, the main one last."""
+"""Default compute types by device type, the main one last."""
 
 
 @dataclass(frozen=True)
-class Passes:
-    """A way to decode with mask-predict."""
+class PassesAndCandidates:
+    """Decoding settings of mask-predict."""
 
     iterations: int
     length_candidates: int
@@ -23,56 +23,56 @@ class Passes:
 
 @dataclass(frozen=True)
 class BenchConfig:
-    """Who races, on what, and how."""
+    """Racers, sentences and measurement."""
 
     model: str = ""
     """Model that decodes with mask-predict: a folder, or the name of a shipped one; empty for none."""
     shallow: str = ""
-    """Another model that decodes with mask-predict, say with a shallow decoder; empty for none."""
+    """Another model that decodes with mask-predict, such as one with a shallow decoder; empty for none."""
     teacher: str = ""
     """Autoregressive model, for our beam search and for the peers; empty for none."""
     rival: str = ""
-    """Another autoregressive model for CTranslate2, say with a deep encoder and a shallow decoder; empty for none."""
+    """Another autoregressive model for CTranslate2, such as one with a shallow decoder; empty for none."""
     one_pass: str = ""
-    """Model that translates in a single pass, such as one trained with CTC; empty for none."""
-    passes: tuple[Passes, ...] = (Passes(4, 1), Passes(10, 5))
+    """Single-pass model, such as one trained with CTC; empty for none."""
+    passes: tuple[PassesAndCandidates, ...] = (PassesAndCandidates(4, 1), PassesAndCandidates(10, 5))
     """Passes and length candidates of mask-predict."""
     speeds: tuple[str, ...] = ("fast", "balanced", "best")
-    """Presets of mask-predict, in the main compute type alone."""
+    """Presets of mask-predict, in the main compute type only."""
     beams: tuple[int, ...] = (1, 5)
-    """Beam sizes of all that is autoregressive."""
+    """Beam sizes of the autoregressive racers."""
     peers: tuple[str, ...] = PEERS
     """Other engines: ctranslate2, transformers."""
     compute_types: tuple[str, ...] = ()
-    """Compute types, the main one last; float32 and int8 on a CPU and float16 on a GPU unless given."""
+    """Compute types, the main one last; by default float32 and int8 on a CPU, float16 on a GPU."""
     baselines: tuple[str, ...] = ()
-    """Racers that the others are compared with; all autoregressive ones, in the main compute type, unless given."""
+    """Racers that the others are compared with; by default all autoregressive ones in the main compute type."""
 
     sentences: int = 64
-    """Sentences to race on, drawn at random; all if there are fewer."""
+    """Number of sentences to translate, drawn at random; all if there are fewer."""
     subwords: int | None = None
-    """Race on the sentences whose sources are nearest to this length instead, the end mark not counted."""
+    """Instead, choose the sentences with source lengths closest to this, in subwords without the end mark."""
     bleu_sentences: int | None = None
-    """Sentences to score on, drawn at random; those that are raced on unless given."""
+    """Number of sentences for BLEU, drawn at random; by default the timed ones."""
 
     batch_sizes: tuple[int, ...] = (1, 10, 32, 64)
-    """Sentences given to a racer at once; the best of them is found for each racer."""
+    """Batch sizes; the best is found for each racer."""
     rounds: int = 5
-    """How often everything is measured."""
+    """Number of rounds; each measures every racer at every batch size."""
     calls: int = 32
-    """Most batches that are timed in a heat; with small ones, only some of the sentences are used, of all lengths."""
+    """Maximum number of batches in a heat; small batches use a subset of the sentences, of all lengths."""
     seconds: float | None = None
-    """End after this time, loading included, though not before everybody has run once at the smallest batch size."""
+    """Time limit including loading; every racer still runs once at the smallest batch size."""
     seed: int = 1
-    """Seed of everything that is drawn at random."""
+    """Random seed."""
     device: str = "auto"
-    """Where to race: auto, cpu, cuda or cuda:1."""
+    """Device: auto, cpu, cuda or cuda:1."""
     threads: int | None = None
-    """CPU threads of every racer; as many as PyTorch takes unless given."""
+    """CPU threads of every racer; by default as many as PyTorch uses."""
 
     def __post_init__(self) -> None:
         if not (self.model or self.shallow or self.teacher or self.one_pass):
-            raise UserError("there is nothing to race; give a CMLM, an autoregressive model as its teacher, or both.")
+            raise UserError("no model was given; give a CMLM, an autoregressive model as its teacher, or both.")
         for peer in self.peers:
             if peer not in PEERS:
                 raise UserError(f"there is no peer {peer!r}; choose some of {', '.join(PEERS)}.")
@@ -85,9 +85,9 @@ class BenchConfig:
 
 
 def quick_values(device: str) -> dict[str, Any]:
-    """What to change for a first impression: few racers, few sentences, one compute type."""
+    """Values of `--quick`: few racers, few sentences, one compute type."""
     return {
-        "passes": (Passes(4, 1),),
+        "passes": (PassesAndCandidates(4, 1),),
         "speeds": ("balanced",),
         "compute_types": COMPUTE_TYPES.get(find_device(device).partition(":")[0], ())[-1:],
         "sentences": 6,

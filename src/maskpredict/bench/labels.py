@@ -1,4 +1,4 @@
-"""Names beside the points of a picture, so that none lies on another."""
+"""Labels of points in a figure, placed so that they do not overlap."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ PLACES: tuple[dict[str, Any], ...] = (
     {"position": (8, 0), "ha": "left", "va": "center"},
     {"position": (-8, 0), "ha": "right", "va": "center"},
 )
-"""Where a label may stand, in points from what it names; the first is tried first."""
+"""Candidate positions of a label, as offsets from its point; earlier ones are preferred."""
 
 
 @dataclass(frozen=True)
 class Label:
-    """What to write at a point, and in which colour."""
+    """Text and colour of a label at a point."""
 
     text: str
     x: float
@@ -31,34 +31,34 @@ class Label:
 
 
 def write_labels(axes: Axes, labels: Sequence[Label], points: Iterable[tuple[float, float]]) -> None:
-    """Write each label where it covers the least of `points` and of other labels; scales and limits must be set."""
+    """Place each label where it overlaps `points` and other labels least; axis scales and limits must be set."""
     figure = axes.get_figure(root=True)
     assert figure is not None
-    figure.draw_without_rendering()  # now it is known where on the paper a point is
+    figure.draw_without_rendering()  # computes the positions of points on the canvas
     reach = MARKER * figure.dpi / 72
-    on_paper = axes.transData.transform(list(points))
-    taken = [Bbox.from_extents(x - reach, y - reach, x + reach, y + reach) for x, y in on_paper]
+    on_canvas = axes.transData.transform(list(points))
+    taken = [Bbox.from_extents(x - reach, y - reach, x + reach, y + reach) for x, y in on_canvas]
     for label in labels:
         taken.append(_written(axes, label, taken))
 
 
 def _written(axes: Axes, label: Label, taken: Sequence[Bbox]) -> Bbox:
-    """Write a label in its best place; the room that it takes."""
+    """Place a label at its best position; returns its bounding box."""
     text = axes.annotate(
         label.text, (label.x, label.y), (0, 0), textcoords="offset points", fontsize=8, color=label.colour
     )
 
-    def room(place: dict[str, Any]) -> Bbox:
+    def box(place: dict[str, Any]) -> Bbox:
         text.set(**place)
         return text.get_window_extent()
 
     def covered(place: dict[str, Any]) -> float:
-        return sum(_shared(room(place), other) for other in taken)
+        return sum(_overlap(box(place), other) for other in taken)
 
-    return room(min(PLACES, key=covered))
+    return box(min(PLACES, key=covered))
 
 
-def _shared(one: Bbox, other: Bbox) -> float:
-    """The area that two boxes share."""
+def _overlap(one: Bbox, other: Bbox) -> float:
+    """Area of the intersection of two boxes."""
     both = Bbox.intersection(one, other)
     return 0.0 if both is None else float(both.width * both.height)

@@ -1,4 +1,4 @@
-"""The machine a race was run on: figures mean nothing without it."""
+"""Description of the machine that a race ran on, and the load of other processes on it."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ import torch
 import maskpredict
 
 FLAGS = ("avx2", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16", "asimddp", "i8mm", "sve")
-"""Instruction sets that decide how fast int8 and half precision are."""
+"""Instruction sets that determine the speed of int8 and half precision."""
 PACKAGES = ("torch", "onnxruntime", "ctranslate2", "transformers", "sentencepiece", "sacrebleu")
 SPARE = 0.1
-"""Share of a core that others may take from the racers before figures are not to be trusted."""
+"""Fraction of a core that other processes may take from the racers before the results get a warning."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What matters for speed."""
+    """Hardware and software versions that affect speed."""
 
     cpu: str
     cores: int
-    """Those that this process may use."""
+    """Cores available to this process."""
     flags: tuple[str, ...]
-    """Of `FLAGS`, those the CPU has."""
+    """Instruction sets of `FLAGS` that the CPU has."""
     memory_gb: float
     gpu: str
-    """Name of the GPU, if the race was run on one."""
+    """Name of the GPU; empty on a CPU."""
     threads: int
-    """Computing threads of each racer."""
+    """CPU threads of each racer."""
     system: str
     versions: dict[str, str]
 
     def is_crowded_by(self, busy_cores: float) -> bool:
-        """True when so many cores, busy with something else, leave the racers too few."""
+        """True if other processes keep so many cores busy that too few are left for the racers."""
         return busy_cores > self.cores - self.threads + SPARE
 
 
 def describe_machine(device: str, threads: int) -> Machine:
-    """This machine, now."""
+    """Describe the current machine."""
     cpuinfo = _cpuinfo()
-    own_flags = cpuinfo.get("flags", cpuinfo.get("Features", "")).split()
+    cpu_flags = cpuinfo.get("flags", cpuinfo.get("Features", "")).split()
     return Machine(
         cpu=cpuinfo.get("model name") or platform.processor() or platform.machine(),
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
-        flags=tuple(flag for flag in FLAGS if flag in own_flags),
+        flags=tuple(flag for flag in FLAGS if flag in cpu_flags),
         memory_gb=round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         gpu=torch.cuda.get_device_name(device) if device.startswith("cuda") else "",
         threads=threads,
@@ -59,33 +59,33 @@ def describe_machine(device: str, threads: int) -> Machine:
     )
 
 
-class Others:
-    """Watches what other programs do on the machine from now on."""
+class BackgroundLoad:
+    """CPU load of other processes since this object was created."""
 
     def __init__(self) -> None:
-        self._start, self._before = time.monotonic(), _busy_elsewhere()
+        self._start, self._before = time.monotonic(), _other_cpu_seconds()
 
     def cores(self) -> float | None:
-        """Cores that they have kept busy, on average; None where the system does not tell."""
-        now = _busy_elsewhere()
+        """Mean number of cores they kept busy; None if the system does not report it."""
+        now = _other_cpu_seconds()
         if now is None or self._before is None:
             return None
         return max(0.0, now - self._before) / (time.monotonic() - self._start)
 
 
-def _busy_elsewhere() -> float | None:
-    """Seconds that the cores of this machine have been working, but not for this process and those it has started."""
+def _other_cpu_seconds() -> float | None:
+    """CPU seconds of all processes except this one and its children."""
     path = Path("/proc/stat")
     if not path.exists():
         return None
     user, nice, system, _idle, _waiting, *interrupts = map(int, path.read_text().splitlines()[0].split()[1:9])
     by_all = (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
     finished = os.times()
-    return by_all - time.process_time() - finished.children_user - finished.children_system - _busy_children()
+    return by_all - time.process_time() - finished.children_user - finished.children_system - _children_cpu_seconds()
 
 
-def _busy_children() -> float:
-    """Seconds that processes which this one has started, and which still run, have been working."""
+def _children_cpu_seconds() -> float:
+    """CPU seconds of the running child processes."""
     seconds = 0.0
     for path in Path("/proc/self/task").glob("*/children"):
         for child in path.read_text().split():
@@ -96,7 +96,7 @@ def _busy_children() -> float:
 
 
 def _cpuinfo() -> dict[str, str]:
-    """What Linux says about the first core; empty elsewhere."""
+    """Entry of the first core in /proc/cpuinfo; empty on other systems than Linux."""
     path = Path("/proc/cpuinfo")
     if not path.exists():
         return {}
@@ -106,10 +106,10 @@ def _cpuinfo() -> dict[str, str]:
 
 
 def _versions() -> dict[str, str]:
-    found = {"maskpredict": maskpredict.__version__, "python": platform.python_version()}
+    versions = {"maskpredict": maskpredict.__version__, "python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions

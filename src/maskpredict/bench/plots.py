@@ -1,4 +1,4 @@
-"""A race as two pictures: the time of a single sentence against BLEU, and throughput against batch size."""
+"""Figures of a race: latency of single sentences against BLEU, and throughput against batch size."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 
 from maskpredict.bench.comparison import in_main_type
 from maskpredict.bench.labels import Label, write_labels
-from maskpredict.bench.racers.base import EXACT, Entry
-from maskpredict.bench.result import RaceResult
-from maskpredict.bench.times import RacerResult
+from maskpredict.bench.race_result import RaceResult
+from maskpredict.bench.racer_result import RacerResult
+from maskpredict.bench.racers.base import FULL_PRECISION, Entry
 
-# Okabe and Ito's colours, which people with any colour vision can tell apart, and markers as a second cue.
+# The palette of Okabe and Ito for colour-blind readers; markers differ too.
 COLOURS = {
     "mask-predict": "#0072B2",
     "mask-predict shallow": "#E69F00",
@@ -32,7 +32,7 @@ COLOURS = {
 }
 MARKERS = dict(zip(COLOURS, "oXPs^vD", strict=True))
 LINES = ("-", "--", ":", "-.", (0, (1, 3)))
-"""For the ways to decode with one engine."""
+"""Line styles of the decoding settings of one engine."""
 STYLE: dict[Any, Any] = {
     "font.size": 10,
     "axes.spines.top": False,
@@ -46,11 +46,11 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "maskpredict",
 }
 LINE_OF_TEXT = 0.045
-"""Height of a label as a share of the picture."""
+"""Height of a label as a fraction of the figure."""
 
 
 def draw(result: RaceResult, folder: Path) -> list[Path]:
-    """Write latency and throughput as PNG and SVG; a picture with nothing to show is left out."""
+    """Write the latency and throughput figures as PNG and SVG, without empty ones."""
     written = []
     with mpl.rc_context(STYLE):
         for name, figure in (("latency", _latency(result)), ("throughput", _throughput(result))):
@@ -63,7 +63,7 @@ def draw(result: RaceResult, folder: Path) -> list[Path]:
 
 
 def _latency(result: RaceResult) -> Figure | None:
-    """Every racer as a point; a bar for the quartiles of its time."""
+    """One point per racer, with an error bar for the quartiles of its time."""
     racers = [racer for racer in result.racers if racer.at(1)]
     if not racers:
         return None
@@ -97,7 +97,7 @@ def _latency(result: RaceResult) -> Figure | None:
 
 
 def _throughput(result: RaceResult) -> Figure | None:
-    """A line for each racer in its main compute type, and where mask-predict is overtaken by greedy decoding."""
+    """One line per racer in its main compute type, with the first cross-over marked."""
     main = in_main_type([racer.entry for racer in result.racers])
     racers = [racer for racer in result.racers if racer.entry in main and len(racer.sizes) > 1]
     if not racers:
@@ -135,8 +135,8 @@ def _figure(title: str) -> tuple[Figure, Axes]:
 
 
 def _fill(entry: Entry, colour: str = "") -> str:
-    """Markers are hollow for full precision, and filled for less."""
-    return "white" if entry.compute_type == EXACT else colour or COLOURS[entry.engine]
+    """Fill colour of a marker: white for full precision."""
+    return "white" if entry.compute_type == FULL_PRECISION else colour or COLOURS[entry.engine]
 
 
 def _legend(racers: Sequence[RacerResult]) -> list[Line2D]:
@@ -152,7 +152,7 @@ def _legend(racers: Sequence[RacerResult]) -> list[Line2D]:
 
 
 def _label_ends(axes: Axes, racers: Sequence[RacerResult]) -> None:
-    """Names to the right of the lines, moved apart where they would overlap."""
+    """Labels to the right of the lines, moved apart to avoid overlap."""
     low, high = (math.log(value) for value in axes.get_ylim())
     ordered = sorted(racers, key=lambda racer: racer.sizes[-1].sentences_per_second)
     ends = [racer.sizes[-1] for racer in ordered]
@@ -172,25 +172,25 @@ def _label_ends(axes: Axes, racers: Sequence[RacerResult]) -> None:
 
 
 def _apart(heights: list[float]) -> list[float]:
-    """Ascending heights, shares of the picture, with at least a line of text between two."""
+    """Ascending heights, as fractions of the figure, at least one line of text apart."""
     for place in range(1, len(heights)):
         heights[place] = max(heights[place], heights[place - 1] + LINE_OF_TEXT)
     return [min(height, 1 - LINE_OF_TEXT * above) for above, height in enumerate(reversed(heights))][::-1]
 
 
 def _mark_cross_over(axes: Axes, result: RaceResult, racers: Sequence[RacerResult]) -> None:
-    """The first cross-over of a racer that is shown."""
+    """Mark the first cross-over of a racer in the figure."""
     shown = {racer.entry.name: racer.entry.settings for racer in racers}
-    for found in result.cross_overs:
-        if found.batch_size is not None and found.racer in shown:
-            axes.axvline(found.batch_size, color="black", linewidth=0.8, linestyle=":")
-            label = f" {shown[found.racer]} and greedy\n cross at {found.batch_size:.0f}"
-            axes.text(found.batch_size, 0.02, label, transform=axes.get_xaxis_transform(), fontsize=8)
+    for crossing in result.cross_overs:
+        if crossing.batch_size is not None and crossing.racer in shown:
+            axes.axvline(crossing.batch_size, color="black", linewidth=0.8, linestyle=":")
+            label = f" {shown[crossing.racer]} and greedy\n cross at {crossing.batch_size:.0f}"
+            axes.text(crossing.batch_size, 0.02, label, transform=axes.get_xaxis_transform(), fontsize=8)
             return
 
 
 def _plain_numbers(axis: Axis) -> None:
-    """Marks at 1, 2, 5, 10, ... in plain figures on a logarithmic axis."""
+    """Ticks at 1, 2, 5, 10, ... as plain numbers on a logarithmic axis."""
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

@@ -1,4 +1,4 @@
-"""A whole race: line everybody up, warm up, run the heats, sum up."""
+"""`bench`: builds and warms up the racers, runs the race and computes the results."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
+from maskpredict.bench.build_racers import RacersAndModels, ToCTranslate2, build_racers
 from maskpredict.bench.comparison import check_baselines, cross_overs, default_baselines, ratios
 from maskpredict.bench.config import COMPUTE_TYPES, BenchConfig
-from maskpredict.bench.course import Course, built_in, choose
-from maskpredict.bench.lineup import LineUp, ToCTranslate2, line_up
-from maskpredict.bench.machine import Others, describe_machine
+from maskpredict.bench.machine import BackgroundLoad, describe_machine
 from maskpredict.bench.race import Heat, Race
-from maskpredict.bench.racers.base import Track
-from maskpredict.bench.result import RaceResult
-from maskpredict.bench.times import racer_results
-from maskpredict.bench.warm_up import Ready, warm_up
+from maskpredict.bench.race_result import RaceResult
+from maskpredict.bench.racer_result import racer_results
+from maskpredict.bench.racers.base import ComputeSettings
+from maskpredict.bench.warm_up import WarmedUpRacers, warm_up
+from maskpredict.bench.workload import Workload, built_in_sentences, choose_sentences
 from maskpredict.engines import default_threads
 from maskpredict.engines.devices import find_device
 from maskpredict.errors import UserError
@@ -34,36 +34,38 @@ def bench(
     save: Callable[[RaceResult], None] = lambda _: None,
     quiet: bool = True,
 ) -> RaceResult:
-    """Race on a test set, or on the built-in sentences. `save` is given what is known after each round.
+    """Run a race on a test set, or on the built-in sentences; `save` gets the results so far after each round.
 
-    Ctrl-C ends the race; what was measured until then is the result.
+    Ctrl-C ends the race; the result then has the heats until that moment.
     """
     deadline = time.monotonic() + (config.seconds or math.inf)
-    track = _track(config)
+    compute = _compute_settings(config)
     with tempfile.TemporaryDirectory(prefix="maskpredict-bench-") as scratch, Progress(quiet=quiet) as progress:
-        lined_up = line_up(config, track, to_ctranslate2, Path(scratch))
-        check_baselines(config.baselines, [racer.entry for racer in lined_up.racers])
-        course = _course(lined_up, test_set, config)
-        race = Race(course.raced, config, track.device)
-        running = _Running(config, track, course, race, warm_up(lined_up.racers, race, course, progress))
-        running.go(deadline, save, progress)
-        return running.result()
+        built = build_racers(config, compute, to_ctranslate2, Path(scratch))
+        check_baselines(config.baselines, [racer.entry for racer in built.racers])
+        workload = _workload(built, test_set, config)
+        race = Race(workload.raced, config, compute.device)
+        race_run = _RaceRun(config, compute, workload, race, warm_up(built.racers, race, workload, progress))
+        race_run.run(deadline, save, progress)
+        return race_run.result()
 
 
-class _Running:
-    """A race, and what is known of it so far."""
+class _RaceRun:
+    """A race in progress, with its heats so far."""
 
-    def __init__(self, config: BenchConfig, track: Track, course: Course, race: Race, ready: Ready) -> None:
-        self.config, self.track, self.course = config, track, course
+    def __init__(
+        self, config: BenchConfig, compute: ComputeSettings, workload: Workload, race: Race, ready: WarmedUpRacers
+    ) -> None:
+        self.config, self.compute, self.workload = config, compute, workload
         self.race, self.ready = race, ready
-        self.machine = describe_machine(track.device, track.threads)
-        self.others = Others()
+        self.machine = describe_machine(compute.device, compute.threads)
+        self.background_load = BackgroundLoad()
         self.total = config.rounds * len(race.batch_sizes) * len(ready.racers)
         self.heats: list[Heat] = []
-        self.over = False
+        self.completed = False
 
-    def go(self, deadline: float, save: Callable[[RaceResult], None], progress: Progress) -> None:
-        """Run the heats, until they are over or someone has had enough."""
+    def run(self, deadline: float, save: Callable[[RaceResult], None], progress: Progress) -> None:
+        """Run the heats until the end, the deadline or Ctrl-C."""
         task = progress.task("Racing", total=self.total)
         try:
             for heat in self.race.heats(self.ready.racers, deadline):
@@ -71,37 +73,37 @@ class _Running:
                     save(self.result())
                 self.heats.append(heat)
                 task.advance(racer=heat.racer, batch=str(heat.batch_size))
-            self.over = True
+            self.completed = True
         except KeyboardInterrupt:
             if not self.heats:
                 raise
         task.finish()
 
     def result(self) -> RaceResult:
-        """What is known now."""
+        """Results of the heats so far."""
         entries = [racer.entry for racer in self.ready.racers]
         racers = racer_results(self.heats, entries, self.ready.scores)
         baselines = self.config.baselines or default_baselines(entries)
         return RaceResult(
             machine=self.machine,
-            course=self.course.facts,
-            config={**asdict(self.config), "compute_types": self.track.compute_types, "device": self.track.device},
+            course=self.workload.summary,
+            config={**asdict(self.config), "compute_types": self.compute.compute_types, "device": self.compute.device},
             signature=self.ready.signature,
             racers=racers,
             ratios=ratios(self.heats, racers, baselines),
             cross_overs=cross_overs(self.heats, racers),
             notes=(*self._remarks(), *self.ready.notes, *self.race.notes),
-            interrupted=not self.over,
+            interrupted=not self.completed,
             heats=tuple(self.heats),
         )
 
     def _remarks(self) -> list[str]:
-        """What a reader must know about the race as a whole."""
+        """Remarks on the race as a whole."""
         remarks = []
-        busy = self.others.cores()
+        busy = self.background_load.cores()
         if not self.machine.gpu and busy is not None and self.machine.is_crowded_by(busy):
             remarks.append(f"Other programs kept {busy:.1f} cores busy during the race: do not trust the figures.")
-        if self.over and len(self.heats) < self.total:
+        if self.completed and len(self.heats) < self.total:
             rounds = f"round {self.heats[-1].round} of {self.config.rounds}"
             remarks.append(f"The time of {self.config.seconds:g} seconds was over in {rounds}.")
         if not self.config.teacher:
@@ -109,18 +111,18 @@ class _Running:
         return remarks
 
 
-def _track(config: BenchConfig) -> Track:
+def _compute_settings(config: BenchConfig) -> ComputeSettings:
     device = find_device(config.device)
     types = config.compute_types or COMPUTE_TYPES.get(device.partition(":")[0], ("float32",))
-    return Track(device, config.threads or default_threads(), types)
+    return ComputeSettings(device, config.threads or default_threads(), types)
 
 
-def _course(lined_up: LineUp, test_set: ReferenceSet | None, config: BenchConfig) -> Course:
-    models = [model.contents for model in lined_up.models]
+def _workload(built: RacersAndModels, test_set: ReferenceSet | None, config: BenchConfig) -> Workload:
+    models = [model.contents for model in built.models]
     languages = models[0].languages
-    test_set = test_set or built_in(languages)
+    test_set = test_set or built_in_sentences(languages)
     if test_set.languages not in (None, languages):
         raise UserError(f"{test_set.name} is not {languages.source} to {languages.target}, as the models are.")
-    # Our Translator would cut a longer sentence into pieces, and the peers would cut it off.
+    # Our Translator would split a longer sentence, and the other engines would truncate it.
     longest = min(model.config.max_positions for model in models) - 2
-    return choose(test_set, models[0].tokenizers.source, longest, config)
+    return choose_sentences(test_set, models[0].tokenizers.source, longest, config)

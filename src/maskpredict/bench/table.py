@@ -1,39 +1,39 @@
-"""A race as Markdown."""
+"""Results of a race as Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from maskpredict.bench.machine import Machine
-from maskpredict.bench.result import RaceResult
-from maskpredict.bench.times import RacerResult
+from maskpredict.bench.race_result import RaceResult
+from maskpredict.bench.racer_result import RacerResult
 from maskpredict.bench.timing import Spread
 
 
 def markdown(result: RaceResult) -> str:
-    """Times, ratios, the cross-over, notes, and what each racer is."""
+    """Markdown with times, ratios, cross-overs, notes and descriptions of the racers."""
     return "\n".join(_lines(result)) + "\n"
 
 
 def _lines(result: RaceResult) -> Iterator[str]:
-    course, entries = result.course, [racer.entry for racer in result.racers]
+    workload, entries = result.course, [racer.entry for racer in result.racers]
     rounds = max((heat.round for heat in result.heats), default=0)
     yield f"{_machine(result.machine)}."
     yield ""
     yield (
-        f"Sentences: {course.sentences} of {course.name}, with {course.mean_subwords} subwords on average. "
+        f"Sentences: {workload.sentences} of {workload.name}, with {workload.mean_subwords} subwords on average. "
         f"Rounds: {rounds}{', ended before its time' if result.interrupted else ''}. {result.timed}"
     )
     yield ""
     yield from _times(result)
     yield ""
-    yield f"BLEU on {course.scored} sentences: `{result.signature}`."
+    yield f"BLEU on {workload.scored} sentences: `{result.signature}`."
     yield from _ratios(result)
     for title, sentences in (
-        ("Cross-over", [own.says for own in result.cross_overs]),
-        ("The same translations", _same_texts(result.racers, course.scored)),
+        ("Cross-over", [crossing.says for crossing in result.cross_overs]),
+        ("The same translations", _same_texts(result.racers, workload.scored)),
         ("Notes", result.notes),
-        ("Racers", [f"`{own.name}`: {own.what}, {own.compute_type}." for own in entries]),
+        ("Racers", [f"`{entry.name}`: {entry.what}, {entry.compute_type}." for entry in entries]),
     ):
         if sentences:
             yield ""
@@ -65,22 +65,22 @@ def _row(racer: RacerResult, sizes: Sequence[int], *, single: bool) -> list[str]
         cells.append(_spread(alone.milliseconds) if alone else "")
         cells.append(_number(alone.p95_milliseconds) if alone and alone.p95_milliseconds else "")
     for size in map(racer.at, sizes):
-        less = f" ({size.computed_size})" if size and size.computed_size < size.batch_size else ""
-        cells.append(_number(size.sentences_per_second) + less if size else "")
+        computed = f" ({size.computed_size})" if size and size.computed_size < size.batch_size else ""
+        cells.append(_number(size.sentences_per_second) + computed if size else "")
     best = racer.best
     return [*cells, f"{_number(best.sentences_per_second)} at {best.computed_size}"]
 
 
 def _ratios(result: RaceResult) -> Iterator[str]:
-    """A table for each batch size; how many times as fast."""
+    """Table of speed ratios for each batch size."""
     baselines = list(dict.fromkeys(ratio.baseline for ratio in result.ratios))
     racers = list(dict.fromkeys(ratio.racer for ratio in result.ratios))
     for size in dict.fromkeys(ratio.batch_size for ratio in result.ratios):
-        own = {(ratio.racer, ratio.baseline): ratio for ratio in result.ratios if ratio.batch_size == size}
+        by_pair = {(ratio.racer, ratio.baseline): ratio for ratio in result.ratios if ratio.batch_size == size}
         rows = []
         for racer in racers:
-            found = [own.get((racer, baseline)) for baseline in baselines]
-            rows.append([f"`{racer}`", *(_spread(ratio.times_as_fast) if ratio else "" for ratio in found)])
+            row = [by_pair.get((racer, baseline)) for baseline in baselines]
+            rows.append([f"`{racer}`", *(_spread(ratio.times_as_fast) if ratio else "" for ratio in row)])
         yield ""
         at = f"with batches of {size}" if size else "each with its best batch"
         yield f"Times as fast as, {at}:"
@@ -103,7 +103,7 @@ def _spread(spread: Spread) -> str:
 
 
 def _number(value: float) -> str:
-    """Three digits that count."""
+    """Text of a number with three significant digits."""
     return f"{value:.3g}" if value < 100 else f"{value:,.0f}"
 
 

@@ -1,4 +1,4 @@
-"""How long something takes, and what to say about a number that was measured several times."""
+"""Timing of a call, and the spread of repeated measurements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Spread:
-    """A median and the quartiles around it: half of the measurements lie between `low` and `high`."""
+    """Median and quartiles of repeated measurements."""
 
     median: float
     low: float
@@ -23,21 +23,21 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        """Of one measurement or more."""
+        """Spread of one or more measurements."""
         low, median, high = quantiles(values, n=4, method="inclusive") if len(values) > 1 else [values[0]] * 3
         return cls(median, low, high)
 
 
 def timed(work: Callable[[], T], device: str = "cpu") -> tuple[T, float]:
-    """The result of some work and the seconds it took, until the device had finished it, too."""
-    _wait_for(device)
+    """Result of `work` and its time in seconds, including the time until the device has finished."""
+    _synchronize(device)
     start = time.perf_counter()
     result = work()
-    _wait_for(device)
+    _synchronize(device)
     return result, time.perf_counter() - start
 
 
-def _wait_for(device: str) -> None:
-    """A GPU works through its orders while Python has long gone on."""
+def _synchronize(device: str) -> None:
+    """Wait for all GPU kernels, which run asynchronously."""
     if device.startswith("cuda"):
         torch.cuda.synchronize(device)

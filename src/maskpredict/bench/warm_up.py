@@ -1,4 +1,4 @@
-"""Before the race: load every racer, see what its translations are worth, and find out who cannot take part."""
+"""Loads every racer, scores its translations, and reports racers that fail."""
 
 from __future__ import annotations
 
@@ -6,78 +6,80 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from maskpredict.bench.course import Course
 from maskpredict.bench.race import Race
+from maskpredict.bench.racer_result import RacerScore
 from maskpredict.bench.racers.base import Entry, Racer
-from maskpredict.bench.times import Score
+from maskpredict.bench.workload import Workload
 from maskpredict.errors import UserError
 from maskpredict.evaluate.scores import score_corpus
 from maskpredict.progress import Progress
 
 logger = logging.getLogger(__name__)
 
-ENOUGH = 0.95
-"""Share of equal translations from which on two engines are taken to run the same model."""
+MIN_SAME_TEXTS = 0.95
+"""Minimum fraction of identical translations of two engines that run the same model."""
 
 
 @dataclass(frozen=True)
-class Ready:
-    """Who races."""
+class WarmedUpRacers:
+    """Loaded and scored racers."""
 
     racers: list[Racer]
-    scores: dict[str, Score]
-    """By name of the racer."""
+    scores: dict[str, RacerScore]
+    """Scores by name of the racer."""
     signature: str
-    """Of the BLEU scores."""
+    """sacreBLEU signature of the scores."""
     notes: list[str]
-    """Who cannot race and why, and who does not translate as expected."""
+    """Racers that cannot take part and why, and racers whose translations differ from what is expected."""
 
 
-def warm_up(racers: Sequence[Racer], race: Race, course: Course, progress: Progress) -> Ready:
+def warm_up(racers: Sequence[Racer], race: Race, workload: Workload, progress: Progress) -> WarmedUpRacers:
     """Load and score the racers."""
     ready: list[Racer] = []
     texts: dict[str, list[str]] = {}
-    missing: dict[str, list[str]] = {}
+    failed: dict[str, list[str]] = {}
     task = progress.task("Warming up", total=len(racers))
     for racer in racers:
         name = racer.entry.name
         try:
-            texts[name] = race.warm_up(racer, course.scored)
+            texts[name] = race.warm_up(racer, workload.scored)
             ready.append(racer)
         except UserError as error:
-            missing.setdefault(str(error), []).append(name)
+            failed.setdefault(str(error), []).append(name)
         task.advance(racer=name)
     task.finish()
     if not ready:
-        raise UserError(f"nobody can race: {' '.join(missing)}")
+        raise UserError(f"no racer can run: {' '.join(failed)}")
     entries = [racer.entry for racer in ready]
-    bleu = {name: _bleu(own, course) for name, own in texts.items()}
-    scores = {entry.name: Score(bleu[entry.name][0], _same_texts(entry, texts)) for entry in entries}
-    notes = [f"{', '.join(names)} cannot race: {reason}" for reason, names in missing.items()]
-    notes += _strangers(entries, scores)
+    bleu = {name: _bleu(outputs, workload) for name, outputs in texts.items()}
+    scores = {entry.name: RacerScore(bleu[entry.name][0], _same_texts(entry, texts)) for entry in entries}
+    notes = [f"{', '.join(names)} cannot race: {reason}" for reason, names in failed.items()]
+    notes += _mismatches(entries, scores)
     for note in notes:
         logger.warning(note)
-    return Ready(ready, scores, bleu[entries[0].name][1], notes)
+    return WarmedUpRacers(ready, scores, bleu[entries[0].name][1], notes)
 
 
-def _bleu(texts: Sequence[str], course: Course) -> tuple[float, str]:
-    """Score and signature."""
-    found = score_corpus(texts, course.references, metrics=("bleu",), target_language=course.target_language)
-    return found.scores[0].score, found.scores[0].signature
+def _bleu(texts: Sequence[str], workload: Workload) -> tuple[float, str]:
+    """BLEU and its signature."""
+    (bleu,) = score_corpus(
+        texts, workload.references, metrics=("bleu",), target_language=workload.target_language
+    ).scores
+    return bleu.score, bleu.signature
 
 
 def _same_texts(entry: Entry, texts: Mapping[str, list[str]]) -> float | None:
-    """Share of sentences that the racer translates like the one it should equal, if that one is there."""
-    own, other = texts[entry.name], texts.get(entry.same_as)
-    return None if other is None else sum(map(str.__eq__, own, other)) / len(own)
+    """Fraction of translations identical to those of `entry.same_as`; None without that racer."""
+    outputs, expected = texts[entry.name], texts.get(entry.same_as)
+    return None if expected is None else sum(map(str.__eq__, outputs, expected)) / len(outputs)
 
 
-def _strangers(entries: Sequence[Entry], scores: Mapping[str, Score]) -> list[str]:
-    """Racers that should translate like another in the same precision, and do not."""
+def _mismatches(entries: Sequence[Entry], scores: Mapping[str, RacerScore]) -> list[str]:
+    """Notes on racers that should translate like another in the same compute type, and do not."""
     notes = []
     for entry in entries:
         same = scores[entry.name].same_texts
-        if same is not None and same < ENOUGH and entry.same_as.endswith(entry.compute_type):
+        if same is not None and same < MIN_SAME_TEXTS and entry.same_as.endswith(entry.compute_type):
             notes.append(
                 f"{entry.name} writes the same as {entry.same_as} on only {same:.0%} of the sentences: its time may "
                 "not be that of the same model."

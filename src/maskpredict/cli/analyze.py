@@ -1,4 +1,4 @@
-"""`maskpredict analyze`: the paper's tables and figures, and some more, for any model on any test set."""
+"""`maskpredict analyze`: the paper's tables and figures, and further analyses, for any model and test set."""
 
 from __future__ import annotations
 
@@ -13,34 +13,36 @@ from maskpredict.errors import UserError
 
 def analyze(
     model: Annotated[str, typer.Argument(help="Model folder, run folder, or name of a shipped model.")],
-    out: Annotated[Path, typer.Argument(help="Folder for results; an earlier analysis there is continued.")],
+    out: Annotated[Path, typer.Argument(help="Folder for the results; an earlier analysis in it is continued.")],
     data: Annotated[Path, typer.Option(help="Data folder with the test set.")],
     split: Annotated[str, typer.Option(help="Split of the data folder.")] = "test",
     only: Annotated[
-        list[str] | None, typer.Option(help="Only this analysis, or several between commas; repeatable.")
+        list[str] | None, typer.Option(help="Run only these analyses, separated by commas; repeatable.")
     ] = None,
-    teacher: Annotated[str | None, typer.Option(help="The autoregressive model to compare with.")] = None,
-    raw: Annotated[str | None, typer.Option(help="The same model trained on raw text.")] = None,
-    small: Annotated[str | None, typer.Option(help="A smaller one trained on the same text.")] = None,
+    teacher: Annotated[str | None, typer.Option(help="Autoregressive model to compare with.")] = None,
+    raw: Annotated[str | None, typer.Option(help="The same model, trained on raw text.")] = None,
+    small: Annotated[str | None, typer.Option(help="Smaller model, trained on the same text.")] = None,
     beside: Annotated[
         list[str] | None,
-        typer.Option(help="ROLE=MODEL: baseline, ar_distilled, fertility, ctc, refinement, or a name; repeatable."),
+        typer.Option(
+            help="ROLE=MODEL, with the role baseline, ar_distilled, fertility, ctc, refinement or any name; repeatable."
+        ),
     ] = None,
     limit: Annotated[int | None, typer.Option(help="Use only the first N sentences.")] = None,
-    figure1: Annotated[str, typer.Option(help="Source sentence to follow pass by pass.")] = "",
-    normalize: Annotated[str, typer.Option(help="Unify spelling before scoring: ro, ro-no-diacritics.")] = "",
+    figure1: Annotated[str, typer.Option(help="Source sentence of the analysis figure1.")] = "",
+    normalize: Annotated[str, typer.Option(help="Normalize spelling before scoring: ro, ro-no-diacritics.")] = "",
     compute_type: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Measure quality, speed, repetitions, lengths and confidences; write JSON, tables, pictures and a report."""
+    """Measure quality, speed, repetitions, lengths and calibration; write JSON, tables, figures and a report."""
     import torch
 
-    from maskpredict.analyze.models import MODEL, Competitors
-    from maskpredict.analyze.run import analyze as run
-    from maskpredict.analyze.study import Study
+    from maskpredict.paper.models import MODEL, Competitors
+    from maskpredict.paper.report.write import write_report
+    from maskpredict.paper.run import analyze as run
+    from maskpredict.paper.study import Study
     from maskpredict.progress import Progress
-    from maskpredict.report.write import write_report
 
     if threads:
         torch.set_num_threads(threads)

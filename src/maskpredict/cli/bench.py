@@ -1,4 +1,4 @@
-"""`maskpredict bench`: a race between our engines and those one would use instead."""
+"""`maskpredict bench`: speed and quality of our engines and other engines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from maskpredict.cli.streams import output
 from maskpredict.errors import UserError
 
 if TYPE_CHECKING:
-    from maskpredict.bench.config import Passes
+    from maskpredict.bench.config import PassesAndCandidates
     from maskpredict.evaluate.reference_set import ReferenceSet
 
 T = TypeVar("T")
@@ -33,44 +33,44 @@ def _race(help: str, default: str | bool = False) -> Any:
 
 def bench(
     model: Annotated[str, _racers("CMLM.", "--model", "-m", default="a shipped one, if no teacher is given")] = "",
-    shallow: Annotated[str, _racers("Another CMLM, say with a shallow decoder.")] = "",
-    teacher: Annotated[str, _racers("Autoregressive model, for our beam search and the peers.")] = "",
+    shallow: Annotated[str, _racers("Another CMLM, such as one with a shallow decoder.")] = "",
+    teacher: Annotated[str, _racers("Autoregressive model, for our beam search and the other engines.")] = "",
     rival: Annotated[str, _racers("Another autoregressive model, for CTranslate2.")] = "",
-    one_pass: Annotated[str, _racers("Model that translates in a single pass, such as ctc.")] = "",
-    passes: Annotated[str | None, _racers("Passes and length candidates.", default="4:1,10:5")] = None,
-    speeds: Annotated[str | None, _racers("Presets.", default="fast,balanced,best")] = None,
+    one_pass: Annotated[str, _racers("Single-pass model, such as ctc.")] = "",
+    passes: Annotated[str | None, _racers("Passes and length candidates, as T:L.", default="4:1,10:5")] = None,
+    speeds: Annotated[str | None, _racers("Presets of mask-predict.", default="fast,balanced,best")] = None,
     beams: Annotated[str | None, _racers("Beam sizes.", default="1,5")] = None,
     peers: Annotated[str | None, _racers("Other engines.", default="ctranslate2,transformers")] = None,
     compute_types: Annotated[
         str | None, _racers("Compute types, the main one last.", default="float32,int8; on a GPU float16")
     ] = None,
-    baseline: Annotated[list[str] | None, _racers("Racer to compare the others with; repeatable.")] = None,
+    baseline: Annotated[list[str] | None, _racers("Racer that the others are compared with; repeatable.")] = None,
     data: Annotated[Path | None, _sentences("Data folder.", "sentences that come with the package")] = None,
     split: Annotated[str | None, _sentences("Split of the data folder.", "its first test split")] = None,
     source: Annotated[Path | None, _sentences("File of sources, instead of a data folder.")] = None,
     reference: Annotated[list[Path] | None, _sentences("File of references; repeatable.")] = None,
-    sentences: Annotated[int | None, _sentences("Sentences to race on.", "64")] = None,
-    subwords: Annotated[int | None, _sentences("Race on the sentences nearest to this length.")] = None,
-    bleu_sentences: Annotated[int | None, _sentences("Sentences to score on.", "those that are raced on")] = None,
+    sentences: Annotated[int | None, _sentences("Number of sentences to time.", "64")] = None,
+    subwords: Annotated[int | None, _sentences("Time the sentences closest to this length.")] = None,
+    bleu_sentences: Annotated[int | None, _sentences("Number of sentences for BLEU.", "those that are timed")] = None,
     batch_sizes: Annotated[str | None, _race("Batch sizes.", "1,10,32,64")] = None,
-    rounds: Annotated[int | None, _race("How often everything is measured.", "5")] = None,
-    calls: Annotated[int | None, _race("Most batches that are timed in a heat.", "32")] = None,
-    seconds: Annotated[float | None, _race("End after this time, but not before everybody has run once.")] = None,
-    seed: Annotated[int | None, _race("Seed of everything that is drawn.", "1")] = None,
-    quick: Annotated[bool, _race("A first impression in less than a minute.")] = False,
+    rounds: Annotated[int | None, _race("Rounds; each measures every racer.", "5")] = None,
+    calls: Annotated[int | None, _race("Maximum number of batches in a timed run.", "32")] = None,
+    seconds: Annotated[float | None, _race("Time limit; every racer still runs once.")] = None,
+    seed: Annotated[int | None, _race("Random seed.", "1")] = None,
+    quick: Annotated[bool, _race("Short run of less than a minute.")] = False,
     output_folder: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder for JSON, table and pictures.")
+        Path | None, typer.Option("--output", "-o", help="Folder for JSON, table and figures.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option(help="Replace an earlier race in that folder.")] = False,
+    overwrite: Annotated[bool, typer.Option(help="Replace earlier results in that folder.")] = False,
     device: options.Device = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Race our engines against each other, CTranslate2 and Hugging Face transformers.
+    """Compare speed and BLEU of our engines, CTranslate2 and Hugging Face transformers.
 
-    Several values stand between commas. The table goes to standard output.
+    Separate several values by commas. The table goes to standard output.
     """
     from maskpredict.bench.config import BenchConfig, quick_values
-    from maskpredict.bench.files import new_results, write_json, write_results
+    from maskpredict.bench.result_files import new_results, write_json, write_results
     from maskpredict.bench.run import bench as run
     from maskpredict.bench.table import markdown
     from maskpredict.export import export_ctranslate2
@@ -102,7 +102,7 @@ def bench(
         config,
         test_set,
         export_ctranslate2,
-        save=lambda known: write_json(known, folder) if folder else None,
+        save=lambda result: write_json(result, folder) if folder else None,
         quiet=False,
     )
     if folder:
@@ -114,7 +114,7 @@ def bench(
 
 
 def _shipped(other: str) -> str:
-    """The model to race when none is named: none if there is another one, otherwise the first that is shipped."""
+    """Default of --model: empty if another model is given, else the first shipped CMLM."""
     from maskpredict.runtime.find_model import shipped_models
 
     cmlms = [name for name in shipped_models() if not name.endswith("-ar")]
@@ -122,7 +122,7 @@ def _shipped(other: str) -> str:
 
 
 def _listed(text: str | None, option: str, parse: Callable[[str], T]) -> tuple[T, ...] | None:
-    """The values between commas; None if the option was not given."""
+    """Parse comma-separated values; None if the option was not given."""
     if text is None:
         return None
     try:
@@ -131,11 +131,11 @@ def _listed(text: str | None, option: str, parse: Callable[[str], T]) -> tuple[T
         raise UserError(f"{option} cannot be {text!r}; `maskpredict bench --help` shows how to write it.") from None
 
 
-def _passes(text: str) -> Passes:
-    from maskpredict.bench.config import Passes
+def _passes(text: str) -> PassesAndCandidates:
+    from maskpredict.bench.config import PassesAndCandidates
 
     iterations, _, length_candidates = text.partition(":")
-    return Passes(int(iterations), int(length_candidates or 1))
+    return PassesAndCandidates(int(iterations), int(length_candidates or 1))
 
 
 def _test_set(data: Path | None, split: str | None, source: Path | None, references: list[Path]) -> ReferenceSet | None:

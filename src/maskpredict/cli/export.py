@@ -1,4 +1,4 @@
-"""`maskpredict export`: a model as a folder for another runtime."""
+"""`maskpredict export`: writes a model for another runtime."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 
 class ExportFormat(StrEnum):
-    """Where a model can go; the names are those of `maskpredict.export.EXPORTS`."""
+    """Export formats, with the names of `maskpredict.export.EXPORTS`."""
 
     ctranslate2 = "ctranslate2"
     onnx = "onnx"
@@ -21,7 +21,7 @@ class ExportFormat(StrEnum):
 def export(
     form: Annotated[ExportFormat, typer.Argument(metavar="FORMAT", help="ctranslate2, onnx, transformers or browser.")],
     model: Annotated[str, typer.Argument(help="Model folder, run folder, or name of a shipped model.")],
-    out: Annotated[Path, typer.Argument(help="Folder to make.", show_default=False)],
+    out: Annotated[Path, typer.Argument(help="New folder.", show_default=False)],
     precision: Annotated[
         str | None,
         typer.Option(
@@ -32,8 +32,8 @@ def export(
     runtime: Annotated[
         Path | None,
         typer.Option(
-            help="For browser: the npm package onnxruntime-web, as `npm pack` leaves it or unpacked.",
-            show_default="fetched by npm",
+            help="For browser: the npm package onnxruntime-web, from `npm pack` or unpacked.",
+            show_default="downloaded by npm",
         ),
     ] = None,
     overwrite: Annotated[bool, typer.Option(help="Replace an earlier export.")] = False,
@@ -44,7 +44,7 @@ def export(
 
     options: dict[str, Any] = {"precision": precision, "runtime": runtime}
     if runtime is not None and form is not ExportFormat.browser:
-        raise UserError("--runtime is for browser exports; leave it out.")
+        raise UserError("--runtime is only for browser exports; leave it out.")
     given = {name: value for name, value in options.items() if value is not None}
     exported = EXPORTS[form](model, out, overwrite=overwrite, **given)
     size = sum(exported.files.values()) / 1e6

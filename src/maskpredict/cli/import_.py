@@ -1,4 +1,4 @@
-"""`maskpredict import`: models of other programs as model folders."""
+"""`maskpredict import`: converts models of other toolkits to model folders."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ def import_(
         typer.Argument(help="mask-predict-release, fairseq-cmlm or fairseq-transformer.", show_default=False),
     ],
     folder: Annotated[Path, typer.Argument(help="Folder with checkpoint and dictionaries.", show_default=False)],
-    out: Annotated[Path, typer.Argument(help="Model folder to make.", show_default=False)],
+    out: Annotated[Path, typer.Argument(help="New model folder.", show_default=False)],
     bpe_codes: Annotated[
-        Path | None, typer.Option(help="Codes file of subword-nmt; without it the model takes subwords only.")
+        Path | None,
+        typer.Option(help="Codes file of subword-nmt; without it, input must already be split into subwords."),
     ] = None,
     overwrite: Annotated[bool, typer.Option(help="Replace an earlier model folder.")] = False,
 ) -> None:
-    """Make a model folder of another program's checkpoint."""
+    """Convert a checkpoint of another toolkit to a model folder."""
     from maskpredict.convert.importing import import_model
 
     contents = import_model(format, folder, out, bpe_codes=bpe_codes, overwrite=overwrite)

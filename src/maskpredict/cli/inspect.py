@@ -18,11 +18,11 @@ def inspect(
     """Say what a folder holds, and check it; exit code 1 means that something is wrong with it."""
     from rich.console import Console
 
-    from maskpredict.convert import recognition as foreign
-    from maskpredict.export import recognition as exported
+    from maskpredict.convert.inspection import inspect_checkpoint
+    from maskpredict.export.inspection import inspect_export
     from maskpredict.runtime.inspection import inspect_folder, render
 
-    found = exported.recognise(folder) or foreign.recognise(folder) or inspect_folder(folder)
+    found = inspect_export(folder) or inspect_checkpoint(folder) or inspect_folder(folder)
     Console().print(render(found))
     for problem in found.problems:
         typer.echo(f"problem: {problem}", err=True)

@@ -1,4 +1,4 @@
-"""`maskpredict pack` and `unpack`: folders through narrow doors."""
+"""`maskpredict pack` and `unpack`: a folder as checksummed parts of a fixed size."""
 
 from __future__ import annotations
 
@@ -15,24 +15,26 @@ _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "M
 
 
 class Precision(StrEnum):
-    """What becomes of weights."""
+    """Precision of packed weights."""
 
     float32 = "float32"
     float16 = "float16"
 
 
 def pack(
-    folder: Annotated[Path, typer.Argument(help="Any folder: data, run, model, or all of them.", show_default=False)],
-    out: Annotated[Path, typer.Argument(help="Folder to make, for the parts.", show_default=False)],
-    part_size: Annotated[str, typer.Option(help="Largest size of a part.")] = "16MiB",
+    folder: Annotated[
+        Path, typer.Argument(help="Folder to pack, such as a data, run or model folder.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Argument(help="New folder for the parts.", show_default=False)],
+    part_size: Annotated[str, typer.Option(help="Maximum size of a part.")] = "16MiB",
     precision: Annotated[
-        Precision, typer.Option(help="Weights as they are, or rounded to float16.")
+        Precision, typer.Option(help="float32 stores weights unchanged, float16 rounds them.")
     ] = Precision.float32,
     without_optimizer: Annotated[
-        bool, typer.Option("--without-optimizer", help="Leave out what a run can do without; it warms up again.")
+        bool, typer.Option("--without-optimizer", help="Leave out the optimizer state; a continued run warms up again.")
     ] = False,
 ) -> None:
-    """Turn a folder into flat files of limited size."""
+    """Split a folder into checksummed parts of a fixed size."""
     from maskpredict.packing import pack as run
     from maskpredict.progress import Progress
 
@@ -50,9 +52,9 @@ def pack(
 
 def unpack(
     parts: Annotated[Path, typer.Argument(help="Folder with the parts and their manifest.", show_default=False)],
-    out: Annotated[Path, typer.Argument(help="Folder to make.", show_default=False)],
+    out: Annotated[Path, typer.Argument(help="New folder.", show_default=False)],
 ) -> None:
-    """Put a packed folder back, every file checked."""
+    """Restore a packed folder and verify its checksums."""
     from maskpredict.packing import unpack as run
     from maskpredict.progress import Progress
 
@@ -62,7 +64,7 @@ def unpack(
 
 
 def _bytes(text: str) -> int:
-    found = re.fullmatch(r"(\d+)\s*([a-zA-Z]*)", text.strip())
-    if not found or found[2].upper() not in _UNITS:
+    match = re.fullmatch(r"(\d+)\s*([a-zA-Z]*)", text.strip())
+    if not match or match[2].upper() not in _UNITS:
         raise UserError(f"--part-size is {text!r}; write it like 16MiB, 20MB or 1000000.")
-    return int(found[1]) * _UNITS[found[2].upper()]
+    return int(match[1]) * _UNITS[match[2].upper()]

@@ -1,4 +1,4 @@
-"""`maskpredict reproduce`: a recipe from raw text to a model with scores and a report, in pieces."""
+"""`maskpredict reproduce`: runs a recipe from raw text to a scored model and a report."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ if TYPE_CHECKING:
     from maskpredict.reproduce.recipe import Recipe
 
 WORK_LEFT = 75
-"""What sysexits.h calls EX_TEMPFAIL: the same command, given more time, will get further."""
+"""EX_TEMPFAIL of sysexits.h: the same command continues the work."""
 
 
 def reproduce(
     recipe: Config,
     overrides: Overrides = None,
-    work: Annotated[Path | None, typer.Option(help="Folder of all results; runs/RECIPE if left out.")] = None,
+    work: Annotated[Path | None, typer.Option(help="Work folder; runs/RECIPE by default.")] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of the recipe's corpora.")] = None,
     stage: Annotated[
-        str | None, typer.Option(help="Make only prepare, teacher, distill, student, evaluate, ship, ... (see --list).")
+        str | None,
+        typer.Option(help="Run only this stage: prepare, teacher, distill, student, evaluate, ship, ... (see --list)."),
     ] = None,
-    seconds: Annotated[
-        float | None, typer.Option(help="Leave within this time; exit code 75 says that work is left.")
-    ] = None,
+    seconds: Annotated[float | None, typer.Option(help="Time limit; exit code 75 means that work is left.")] = None,
     redo: Annotated[
-        bool, typer.Option("--redo", help="Make stages again whose values have changed; old results are kept.")
+        bool, typer.Option("--redo", help="Run stages again whose values have changed; old results are kept.")
     ] = False,
     results: Annotated[
-        Path | None, typer.Option(help="Folder for scores and report; results/RECIPE if left out.")
+        Path | None, typer.Option(help="Folder for scores and report; results/RECIPE by default.")
     ] = None,
-    show: Annotated[bool, typer.Option("--list", help="Show the stages and their state, and do nothing.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="Show the stages and their state, and exit.")] = False,
     dry: Annotated[
-        bool, typer.Option("--dry-run", help="Go through all stages with tiny models and invented text; keep nothing.")
+        bool,
+        typer.Option("--dry-run", help="Run all stages with tiny models and synthetic text, and discard the results."),
     ] = False,
 ) -> None:
-    """Prepare, train a teacher, distill, train a student, score, ship, analyze; the same command continues."""
+    """Prepare data, train a teacher, distill, train a student, evaluate, ship and analyze; the same command resumes."""
     from maskpredict.reproduce.publishing import publish
     from maskpredict.reproduce.recipe import load_recipe
     from maskpredict.reproduce.run import reproduce as run
@@ -70,9 +70,9 @@ def _show(recipe: Recipe, folder: Path) -> None:
     from maskpredict.reproduce.run import stage_states
 
     table = Table("stage", "state", "seconds", "makes", "why")
-    for own in stage_states(recipe, folder):
-        seconds = f"{own.seconds:,.0f}" if own.record else ""
-        table.add_row(own.stage.name, own.state, seconds, str(folder / own.stage.makes[0]), own.reason)
+    for state in stage_states(recipe, folder):
+        seconds = f"{state.seconds:,.0f}" if state.record else ""
+        table.add_row(state.stage.name, state.state, seconds, str(folder / state.stage.makes[0]), state.reason)
     Console().print(table)
 
 
@@ -88,4 +88,4 @@ def _dry_run(recipe: Recipe) -> None:
         numbers = (f"{plan.parameters / 1e6:.1f} M", length, f"{plan.tokens:,}", f"{plan.part_tokens:,}")
         table.add_row(plan.name, plan.system, *numbers, plan.data)
     Console().print(table)
-    typer.echo("Every stage runs, at a small scale.", err=True)
+    typer.echo("All stages run with tiny models.", err=True)

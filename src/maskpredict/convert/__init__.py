@@ -1,1 +1,1 @@
-"""In by other doors: models of other programs as model folders. One file per foreign format."""
+"""Import of models of other toolkits as model folders, one file per format."""

@@ -1,8 +1,8 @@
-"""Checkpoints of fairseq and its relatives, read without running anything that is in them.
+"""Safe reading of checkpoints of fairseq and its relatives.
 
-Such a file is a pickle, and a pickle can call any function when it is opened. Only tensors, plain containers and
-`argparse.Namespace`, a bag of values, are let through. The stopwatches and averages that fairseq of 2019 left in its
-checkpoints are read as nothing at all: not their class is used, but an empty one of ours.
+Such a file is a pickle, which can call any function when it is loaded. Only tensors, plain containers and
+`argparse.Namespace` are allowed. The meter objects that fairseq of 2019 saved in its checkpoints are replaced by an
+empty class of ours.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from torch import Tensor
 from maskpredict.errors import UserError
 
 PREFERRED = ("checkpoint_best_average.pt", "checkpoint_best.pt", "checkpoint_last.pt")
-"""Names that are looked for in a folder, in this order, before any other `.pt` file."""
+"""File names in order of preference, before any other `.pt` file."""
 
 
-class _Nothing:
-    """What is left of an object that is of no use here."""
+class _Placeholder:
+    """Replaces an unpickled object that is not needed."""
 
-    def __new__(cls, *_: object) -> _Nothing:
+    def __new__(cls, *_: object) -> _Placeholder:
         return super().__new__(cls)
 
     def __setstate__(self, state: object) -> None:
-        """Its content is dropped."""
+        """Discard the content."""
 
 
 _ALLOWED: list[Any] = [
     argparse.Namespace,
-    *((_Nothing, f"fairseq.meters.{name}") for name in ("AverageMeter", "TimeMeter", "StopwatchMeter")),
+    *((_Placeholder, f"fairseq.meters.{name}") for name in ("AverageMeter", "TimeMeter", "StopwatchMeter")),
 ]
-"""Classes that are let through, or by which others are replaced; never a function."""
+"""Allowed classes, and replacements of classes; never functions."""
 
 _FORBIDDEN = re.compile(r"GLOBAL ([\w.]+)")
-"""Where PyTorch's complaint names the class or function that it did not let through."""
+"""Name of the refused class or function in PyTorch's error message."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a file holds."""
+    """Content of a checkpoint file."""
 
     path: Path
     settings: Mapping[str, Any]
-    """How the model was built and trained, by the names of the command-line options it was trained with."""
+    """Settings of the model and its training, by name of the command-line option."""
     tensors: dict[str, Tensor]
 
     @property
@@ -59,13 +59,13 @@ class Checkpoint:
 
 
 def find_checkpoint(folder: Path) -> Path | None:
-    """The checkpoint in a folder; of several, the one that its name says is the best."""
+    """Path of the checkpoint in a folder, the best by name if there are several; None if there is none."""
     named = [folder / name for name in PREFERRED if (folder / name).is_file()]
     return next(iter([*named, *sorted(folder.glob("*.pt"))]), None)
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint, or say in one sentence why it cannot be used."""
+    """Read a checkpoint; raises `UserError` if it cannot be used."""
     content = _unpickled(path)
     model = content.get("model") if isinstance(content, dict) else None
     settings = _settings(content) if isinstance(content, dict) else {}
@@ -81,17 +81,17 @@ def _unpickled(path: Path) -> Any:
             return torch.load(path, map_location="cpu", weights_only=True)
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         raise UserError(f"{path} cannot be read ({error.strerror}).") from error
-    except Exception as error:  # a damaged pickle can fail in any way there is
+    except Exception as error:  # a damaged pickle can raise anything
         if forbidden := _FORBIDDEN.search(str(error)):
             raise UserError(
                 f"{path} holds more than weights and settings ({forbidden[1]}), which could run code, so it is "
-                "refused; where you trust it, save its weights and settings alone (docs/interchange.md says how)."
+                "refused; if you trust it, save only its weights and settings (docs/interchange.md shows how)."
             ) from error
         raise UserError(f"{path} is damaged or not a checkpoint; copy it again.") from error
 
 
 def _settings(content: Mapping[str, Any]) -> dict[str, Any]:
-    """`args` as older versions write it, or the parts of `cfg` that newer ones do."""
+    """Settings from `args` of older versions, or from `cfg` of newer ones."""
     if args := _values(content.get("args")):
         return args
     parts = _values(content.get("cfg"))

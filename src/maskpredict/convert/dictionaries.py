@@ -1,4 +1,4 @@
-"""The `dict.LANG.txt` files of fairseq: one "symbol count" a line; ids follow the order of the file."""
+"""Dictionary files `dict.LANG.txt` of fairseq: lines of "symbol count", with ids in the order of the file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from maskpredict.errors import UserError
 from maskpredict.tokenizer import SpecialIds, Tokenizers
 
 _PADDED_TO = 8
-"""fairseq fills vocabularies up to a multiple of this with made-up words."""
+"""fairseq pads vocabularies to a multiple of this with made-up words."""
 
 
 def read_tokenizers(
@@ -23,9 +23,9 @@ def read_tokenizers(
     rows: tuple[int, int],
     merges: BytePairs | None,
 ) -> Tokenizers:
-    """The tokenizers of both sides.
+    """Tokenizers of both sides.
 
-    `first` are the symbols in front of those of the files, `rows` the sizes of the embedding tables of both sides.
+    `first` are the symbols before those of the files, `rows` the sizes of the embedding tables of both sides.
     """
     sides = [
         _symbols(folder / f"dict.{language}.txt", first, size)
@@ -47,7 +47,7 @@ def _symbols(path: Path, first: Sequence[str], size: int) -> list[str]:
 
 def _read(path: Path) -> list[str]:
     try:
-        # Split at line feeds alone: a symbol may be a character that Python would take for the end of a line.
+        # Not splitlines(): a symbol may be a character that Python regards as a line break.
         lines = path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
     except FileNotFoundError as error:
         raise UserError(f"{path} is missing; put the model's dictionary there.") from error

@@ -1,4 +1,4 @@
-"""fairseq's own CMLM (`cmlm_transformer`): its dictionary has no MASK, UNK plays that role."""
+"""fairseq's own CMLM (`cmlm_transformer`): its dictionary has no MASK, and UNK is used instead."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 
 from maskpredict.convert.checkpoint import Checkpoint
 from maskpredict.convert.family import Family
-from maskpredict.convert.layers import Flavour
+from maskpredict.convert.layers import ArchitectureDefaults
 from maskpredict.systems.fairseq_cmlm import FairseqCMLM, FairseqRelativeCMLM
 from maskpredict.tokenizer import SpecialIds
 
 SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
-"""What fairseq puts in front of every dictionary."""
+"""Symbols that fairseq puts before every dictionary."""
 SPECIAL = SpecialIds(bos=0, pad=1, eos=2, unk=3, mask=3)
-FLAVOUR = Flavour(norm_epsilon=1e-5, scale_embeddings=True, activation="relu")
+DEFAULTS = ArchitectureDefaults(norm_epsilon=1e-5, scale_embeddings=True, activation="relu")
 
 
 def _system(checkpoint: Checkpoint) -> str:
@@ -26,7 +26,7 @@ FAIRSEQ_CMLM = Family(
     architectures=re.compile(r"cmlm_transformer(_wmt_en_de)?"),
     symbols=SYMBOLS,
     special=SPECIAL,
-    flavour=FLAVOUR,
+    defaults=DEFAULTS,
     system=_system,
     length_table="decoder.embed_length.weight",
 )

@@ -1,10 +1,10 @@
-"""fairseq's autoregressive transformers, as teachers and rivals; they begin with the end mark where ours have BOS."""
+"""fairseq's autoregressive transformers, whose decoders start from the end mark instead of BOS."""
 
 from __future__ import annotations
 
 import re
 
-from maskpredict.convert.fairseq_cmlm import FLAVOUR, SPECIAL, SYMBOLS
+from maskpredict.convert.fairseq_cmlm import DEFAULTS, SPECIAL, SYMBOLS
 from maskpredict.convert.family import Family
 from maskpredict.systems.autoregressive import Autoregressive
 
@@ -14,7 +14,7 @@ FAIRSEQ_TRANSFORMER = Family(
     architectures=re.compile(r"transformer(_tiny|_(iwslt|wmt|vaswani)_\w+)?"),
     symbols=SYMBOLS,
     special=SPECIAL,
-    flavour=FLAVOUR,
+    defaults=DEFAULTS,
     system=lambda checkpoint: Autoregressive.name,
     begins_with_eos=True,
     suppressed=(SPECIAL.bos, SPECIAL.pad),

@@ -1,4 +1,4 @@
-"""What tells one family of foreign models from another; each has a file of its own beside this one."""
+"""`Family`: a kind of foreign model; each has a file of its own in this package."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from maskpredict.convert.checkpoint import Checkpoint
-from maskpredict.convert.layers import Flavour
+from maskpredict.convert.layers import ArchitectureDefaults
 from maskpredict.tokenizer import SpecialIds
 
 
 @dataclass(frozen=True)
 class Family:
-    """Checkpoints of one kind, and what becomes of them."""
+    """A kind of foreign model, and its conversion."""
 
     name: str
-    """What `maskpredict import` calls it."""
+    """Name for `maskpredict import`."""
     what: str
-    """For people."""
+    """Description."""
     architectures: re.Pattern[str]
-    """Matches the whole names of its architectures."""
+    """Pattern of its architecture names."""
     symbols: tuple[str, ...]
-    """The symbols in front of those in the dictionary files."""
+    """Symbols before those of the dictionary files."""
     special: SpecialIds
-    flavour: Flavour
+    defaults: ArchitectureDefaults
     system: Callable[[Checkpoint], str]
     """Name of the system that runs the model."""
     length_table: str | None = None
     """Name of the tensor with the length classes."""
     begins_with_eos: bool = False
-    """True when the decoder is fed the end mark first, not BOS."""
+    """True if the decoder starts from the end mark instead of BOS."""
     suppressed: tuple[int, ...] = ()
     """Ids that are never produced."""

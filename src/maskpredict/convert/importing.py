@@ -1,4 +1,4 @@
-"""Foreign checkpoints become model folders: `maskpredict import`."""
+"""`import_model`: converts a foreign checkpoint to a model folder."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from maskpredict.systems import find_system, vocabulary_of
 from maskpredict.tokenizer import SpecialIds
 
 FAMILIES = {family.name: family for family in (RELEASE, FAIRSEQ_CMLM, FAIRSEQ_TRANSFORMER)}
-"""What can be imported, by name."""
+"""Supported families by name."""
 
 
 def import_model(
     family: str, folder: Path, out: Path, *, bpe_codes: Path | None = None, overwrite: bool = False
 ) -> ModelFolder:
-    """Make a model folder of a foreign one, which holds a checkpoint and `dict.LANG.txt` of both languages.
+    """Convert a folder with a checkpoint and `dict.LANG.txt` of both languages to a model folder.
 
-    With `bpe_codes`, a file of subword-nmt, the model takes text; otherwise it takes ready-made subwords only.
+    With `bpe_codes`, a file of subword-nmt, the model takes plain text; without it, text split into subwords.
     """
     if family not in FAMILIES:
         raise UserError(f"there is no format '{family}' to import; choose one of {', '.join(FAMILIES)}.")
@@ -45,13 +45,13 @@ def import_model(
 
 
 def family_of(checkpoint: Checkpoint) -> Family | None:
-    """The family that a checkpoint belongs to, if it can be imported."""
+    """Family of a checkpoint; None if it cannot be imported."""
     matching = (f for f in FAMILIES.values() if f.architectures.fullmatch(checkpoint.architecture))
     return next(matching, None)
 
 
 def convert(checkpoint: Checkpoint, family: Family, bpe_codes: Path | None = None) -> ModelFolder:
-    """A checkpoint as the content of a model folder, complete and checked; dictionaries are read beside it."""
+    """Convert a checkpoint to the content of a model folder; the dictionaries are in the folder of the checkpoint."""
     _refuse_other_family(checkpoint, family)
     refuse_unsupported(checkpoint)
     languages = Languages(*languages_setting(checkpoint.settings, checkpoint.path))
@@ -59,21 +59,20 @@ def convert(checkpoint: Checkpoint, family: Family, bpe_codes: Path | None = Non
     tensors = Tensors(checkpoint)
     lengths = None if family.length_table is None else tensors.take(family.length_table)
     classes = None if lengths is None else len(lengths)
-    config, weights = convert_transformer(checkpoint, tensors, family.flavour, classes)
+    config, weights = convert_transformer(checkpoint, tensors, family.defaults, classes)
     if lengths is not None:
         weights["length.table.weight"] = lengths
     if family.begins_with_eos:
-        _let_bos_mean_eos(weights, config, family.special)
-    tensors.refuse_rest()
+        _copy_eos_to_bos(weights, config, family.special)
+    tensors.refuse_unused()
     rows = (len(weights["transformer.source.tokens.weight"]), len(weights["transformer.target.tokens.weight"]))
     tokenizers = read_tokenizers(checkpoint.path.parent, languages, family.symbols, family.special, rows, merges)
     system = find_system(family.system(checkpoint))(config, vocabulary_of(tokenizers))
-    own = {name: weights[name] for name, _ in system.named_parameters() if name in weights}
-    load_weights(system, own)
+    parameters = {name: weights[name] for name, _ in system.named_parameters() if name in weights}
+    load_weights(system, parameters)
     generation = {"suppress_tokens": list(family.suppressed)}
-    return ModelFolder(
-        system.name, config, languages, tokenizers, weights_of(system), generation, _card(checkpoint, family, own)
-    )
+    card = _card(checkpoint, family, parameters)
+    return ModelFolder(system.name, config, languages, tokenizers, weights_of(system), generation, card)
 
 
 def _refuse_other_family(checkpoint: Checkpoint, family: Family) -> None:
@@ -87,10 +86,10 @@ def _refuse_other_family(checkpoint: Checkpoint, family: Family) -> None:
         raise UserError(f"{checkpoint.path} is {actual.what}, not {family.what}; import it as {actual.name}.")
 
 
-def _let_bos_mean_eos(weights: dict[str, Tensor], config: ModelConfig, special: SpecialIds) -> None:
-    """Give BOS the vector of the end mark, so that our decoder, fed BOS, sees what theirs saw.
+def _copy_eos_to_bos(weights: dict[str, Tensor], config: ModelConfig, special: SpecialIds) -> None:
+    """Copy the embedding of the end mark to BOS, since our decoders start from BOS.
 
-    BOS itself is nothing that such a model says or reads; where tables are tied, it must be suppressed.
+    Such models never use BOS otherwise. With tied tables it must be suppressed in the output.
     """
     tables = {"shared": ("source.tokens", "target.tokens", "output"), "target": ("target.tokens", "output")}
     for table in tables.get(config.embeddings, ("target.tokens",)):

@@ -1,8 +1,7 @@
-"""fairseq's transformer in our terms: its settings as a `ModelConfig`, its tensors under our names.
+"""Conversion of fairseq's transformer: its settings to a `ModelConfig`, its tensors to our names.
 
-Three generations of names are known: fused q-k-v projections and separate ones, layer norms with gamma and beta or
-weight and bias, numbered norms in the encoder. Every tensor must be accounted for, so an option that is not known here
-cannot go unnoticed.
+Three generations of names are supported: fused and separate q-k-v projections, layer norms with gamma and beta or
+weight and bias, and numbered norms in the encoder. Every tensor must be used, which detects unsupported options.
 """
 
 from __future__ import annotations
@@ -34,53 +33,53 @@ _UNSUPPORTED = {
     "encoder_embed_scale": "an embedding scale of its own",
     "decoder_embed_scale": "an embedding scale of its own",
 }
-_WITHOUT_MEANING = ("version", "embed_positions._float_tensor", "embed_positions.weights")
+_IGNORED = ("version", "embed_positions._float_tensor", "embed_positions.weights")
 
 
 @dataclass(frozen=True)
-class Flavour:
-    """What is fixed in a family of models and does not stand in its checkpoints."""
+class ArchitectureDefaults:
+    """Architecture settings of a family that its checkpoints do not contain."""
 
     norm_epsilon: float
     scale_embeddings: bool
     activation: Literal["gelu", "relu"]
-    """Where the settings name none."""
+    """Activation if the checkpoint has no such setting."""
     pad: int = 1
 
 
 class Tensors:
-    """The tensors of a checkpoint, each to be taken once."""
+    """Tensors of a checkpoint, each of which is taken once."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self.path = checkpoint.path
-        self._left = {
+        self._unused = {
             name: tensor.float()
             for name, tensor in checkpoint.tensors.items()
-            if name.partition(".")[2] not in _WITHOUT_MEANING
+            if name.partition(".")[2] not in _IGNORED
         }
 
     def take(self, *names: str) -> Tensor:
-        """The tensor that has one of these names."""
-        found = self.find(*names)
-        if found is None:
+        """Take the tensor with one of these names."""
+        tensor = self.find(*names)
+        if tensor is None:
             raise UserError(f"{self.path} has no weights called {names[0]}, which a model of its kind needs.")
-        return found
+        return tensor
 
     def find(self, *names: str) -> Tensor | None:
-        """The tensor that has one of these names, or None."""
-        return next((self._left.pop(name) for name in names if name in self._left), None)
+        """Take the tensor with one of these names, or None."""
+        return next((self._unused.pop(name) for name in names if name in self._unused), None)
 
-    def refuse_rest(self) -> None:
-        """Notice what nobody took."""
-        if self._left:
+    def refuse_unused(self) -> None:
+        """Raise `UserError` if a tensor was not taken."""
+        if self._unused:
             raise UserError(
-                f"{self.path} has weights that models of its kind do not have ({', '.join(sorted(self._left)[:3])}); "
+                f"{self.path} has weights that models of its kind do not have ({', '.join(sorted(self._unused)[:3])}); "
                 "it was trained with an option that cannot be imported."
             )
 
 
 def refuse_unsupported(checkpoint: Checkpoint) -> None:
-    """Say which option of a model has no counterpart here."""
+    """Raise `UserError` for options that have no counterpart here."""
     for option, meaning in _UNSUPPORTED.items():
         if checkpoint.settings.get(option):
             raise UserError(
@@ -92,13 +91,13 @@ def refuse_unsupported(checkpoint: Checkpoint) -> None:
 
 
 def convert_transformer(
-    checkpoint: Checkpoint, tensors: Tensors, flavour: Flavour, length_classes: int | None
+    checkpoint: Checkpoint, tensors: Tensors, defaults: ArchitectureDefaults, length_classes: int | None
 ) -> tuple[ModelConfig, dict[str, Tensor]]:
-    """The config, and the weights under the names they have in `systems`; tied tables appear under all their names."""
+    """Config, and weights by their names in `systems`; tied tables appear under all their names."""
     settings = checkpoint.settings
     tables, embeddings = _tables(tensors)
-    source, target = (_positions(side, checkpoint, tensors, flavour) for side in ("encoder", "decoder"))
-    # Rows are padded to whole multiples, and no sentence may reach a position that was never trained.
+    source, target = (_positions(side, checkpoint, tensors, defaults) for side in ("encoder", "decoder"))
+    # Batches are padded to multiples of ROWS, and padding must not reach an untrained position.
     max_positions = min(len(source), len(target)) // ROWS * ROWS
     config = ModelConfig(
         width=_both(checkpoint, "embed_dim"),
@@ -108,9 +107,9 @@ def convert_transformer(
         decoder_layers=int(_setting(checkpoint, "decoder_layers")),
         dropout=float(settings.get("dropout", 0.0)),
         norm="pre" if _both(checkpoint, "normalize_before") else "post",
-        activation=_activation(checkpoint, flavour),
-        norm_epsilon=flavour.norm_epsilon,
-        scale_embeddings=flavour.scale_embeddings and not settings.get("no_scale_embedding"),
+        activation=_activation(checkpoint, defaults),
+        norm_epsilon=defaults.norm_epsilon,
+        scale_embeddings=defaults.scale_embeddings and not settings.get("no_scale_embedding"),
         embeddings=embeddings,
         max_positions=max_positions,
         length_classes=None if length_classes == max_positions else length_classes,
@@ -126,19 +125,19 @@ def convert_transformer(
 
 
 def _tables(tensors: Tensors) -> tuple[dict[str, Tensor], Literal["shared", "target", "separate"]]:
-    """Embeddings and output; tables of equal content are one."""
+    """Embeddings and output projection; equal tables are tied."""
     source, target = tensors.take("encoder.embed_tokens.weight"), tensors.take("decoder.embed_tokens.weight")
-    own_output = tensors.find("decoder.output_projection.weight", "decoder.embed_out")
-    output = target if own_output is None else own_output
+    projection = tensors.find("decoder.output_projection.weight", "decoder.embed_out")
+    output = target if projection is None else projection
     tables = {"source.tokens.weight": source, "target.tokens.weight": target, "output.weight": output}
     if not torch.equal(output, target):
         return tables, "separate"
     return tables, "shared" if torch.equal(source, target) else "target"
 
 
-def _positions(side: str, checkpoint: Checkpoint, tensors: Tensors, flavour: Flavour) -> Tensor:
-    """One row for each place in a sentence: fairseq's positions count from behind the id of PAD."""
-    first = flavour.pad + 1
+def _positions(side: str, checkpoint: Checkpoint, tensors: Tensors, defaults: ArchitectureDefaults) -> Tensor:
+    """Position embeddings; fairseq counts positions from the id of PAD plus one."""
+    first = defaults.pad + 1
     learned = tensors.find(f"{side}.embed_positions.weight")
     if learned is not None:
         return learned[first:]
@@ -147,7 +146,7 @@ def _positions(side: str, checkpoint: Checkpoint, tensors: Tensors, flavour: Fla
 
 
 def sinusoids(rows: int, width: int) -> Tensor:
-    """fairseq's fixed positions: all sines, then all cosines."""
+    """Sinusoidal positions of fairseq: all sines, then all cosines."""
     half = width // 2
     rates = torch.exp(torch.arange(half) * (-math.log(10_000) / (half - 1)))
     angles = torch.arange(rows)[:, None] * rates
@@ -191,12 +190,12 @@ def _norm(tensors: Tensors, ours: str, *theirs: str) -> dict[str, Tensor]:
 
 def _setting(checkpoint: Checkpoint, name: str) -> Any:
     if name not in checkpoint.settings:
-        raise UserError(f"{checkpoint.path} does not say what its {name.replace('_', '-')} is, so it is incomplete.")
+        raise UserError(f"{checkpoint.path} has no setting {name.replace('_', '-')}, so it is incomplete.")
     return checkpoint.settings[name]
 
 
 def _both(checkpoint: Checkpoint, name: str) -> int:
-    """A setting that must be the same in encoder and decoder."""
+    """Setting that must be the same in encoder and decoder."""
     encoder, decoder = (_setting(checkpoint, f"{side}_{name}") for side in ("encoder", "decoder"))
     if encoder != decoder:
         raise UserError(
@@ -206,16 +205,16 @@ def _both(checkpoint: Checkpoint, name: str) -> int:
     return int(encoder)
 
 
-def _activation(checkpoint: Checkpoint, flavour: Flavour) -> Literal["gelu", "relu"]:
-    asked = checkpoint.settings.get("activation_fn", flavour.activation)
-    if asked not in ("gelu", "relu"):
-        raise UserError(f"{checkpoint.path} has the activation {asked}; only gelu and relu are supported.")
-    return "gelu" if asked == "gelu" else "relu"
+def _activation(checkpoint: Checkpoint, defaults: ArchitectureDefaults) -> Literal["gelu", "relu"]:
+    name = checkpoint.settings.get("activation_fn", defaults.activation)
+    if name not in ("gelu", "relu"):
+        raise UserError(f"{checkpoint.path} has the activation {name}; only gelu and relu are supported.")
+    return "gelu" if name == "gelu" else "relu"
 
 
 def languages_setting(settings: Mapping[str, Any], path: object) -> tuple[str, str]:
-    """The two languages a model was trained on."""
+    """Source and target language of a model."""
     source, target = settings.get("source_lang"), settings.get("target_lang")
     if not source or not target:
-        raise UserError(f"{path} does not say which languages it translates (source-lang, target-lang).")
+        raise UserError(f"{path} does not name its languages (source-lang, target-lang).")
     return str(source), str(target)

@@ -1,11 +1,11 @@
-"""The models that the authors of Mask-Predict released with the paper: their own system, on a fairseq of 2019."""
+"""Models that the authors of Mask-Predict released with the paper, trained with a fork of fairseq of 2019."""
 
 from __future__ import annotations
 
 import re
 
 from maskpredict.convert.family import Family
-from maskpredict.convert.layers import Flavour
+from maskpredict.convert.layers import ArchitectureDefaults
 from maskpredict.tokenizer import SpecialIds
 
 RELEASE = Family(
@@ -14,7 +14,7 @@ RELEASE = Family(
     architectures=re.compile(r"bert_transformer_seq2seq(_big)?"),
     symbols=("<s>", "<pad>", "</s>", "<unk>", "<mask>"),
     special=SpecialIds(bos=0, pad=1, eos=2, unk=3, mask=4),
-    flavour=Flavour(norm_epsilon=1e-12, scale_embeddings=False, activation="gelu"),
+    defaults=ArchitectureDefaults(norm_epsilon=1e-12, scale_embeddings=False, activation="gelu"),
     system=lambda checkpoint: "cmlm",
     length_table="encoder.embed_lengths.weight",
 )

@@ -18,7 +18,7 @@ from maskpredict.corpus.dataset import (
 )
 from maskpredict.corpus.ids import IdsFile, IdsWriter
 from maskpredict.corpus.rearrange import copy_but_train
-from maskpredict.distill.recipe import Recipe
+from maskpredict.distill.recipe import DistillationRecipe
 from maskpredict.distill.shards import Shards
 from maskpredict.errors import UserError
 from maskpredict.new_folder import new_folder
@@ -41,7 +41,7 @@ class Counts:
     """Sources left out because the teacher said nothing."""
 
 
-def finished_counts(out: Path, recipe: Recipe) -> Counts | None:
+def finished_counts(out: Path, recipe: DistillationRecipe) -> Counts | None:
     """The counts of a data folder that was made by this recipe; None if there is nothing yet."""
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return None

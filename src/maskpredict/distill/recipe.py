@@ -14,7 +14,7 @@ from maskpredict.distill.teacher import Teacher
 
 
 @dataclass(frozen=True)
-class Recipe:
+class DistillationRecipe:
     """Two recipes are equal when they give the same text; where the ingredients lie does not matter."""
 
     teacher: str = field(compare=False)
@@ -37,7 +37,7 @@ class Recipe:
     shard_pairs: int
 
     @classmethod
-    def of(cls, config: DistillConfig, dataset: Dataset, teacher: Teacher) -> Recipe:
+    def of(cls, config: DistillConfig, dataset: Dataset, teacher: Teacher) -> DistillationRecipe:
         """The recipe that a call asks for."""
         languages = (dataset.languages.source, dataset.languages.target)
         source, target = (sha256(ids_path(dataset.folder / f"train.{language}")) for language in languages)

@@ -22,7 +22,7 @@ from maskpredict.distill.choice import CHOICES, Ids
 from maskpredict.distill.companion import Companion
 from maskpredict.distill.config import DistillConfig
 from maskpredict.distill.merge import Counts, finished_counts, merge
-from maskpredict.distill.recipe import Recipe
+from maskpredict.distill.recipe import DistillationRecipe
 from maskpredict.distill.shards import Shards
 from maskpredict.distill.teacher import load_teacher
 from maskpredict.progress import Progress, Task
@@ -81,7 +81,7 @@ class Work:
             GPU_BATCH_TOKENS if self.on_gpu else self.teacher.decoder.engine.batch_tokens
         )
         self.processes = config.processes or (GPU_PROCESSES if self.on_gpu else 1)
-        self.recipe = Recipe.of(config, self.dataset, self.teacher)
+        self.recipe = DistillationRecipe.of(config, self.dataset, self.teacher)
         vocab_size = self.dataset.description.vocab_size.target
         self.shards = Shards(config.out, self.recipe, len(self.train), vocab_size)
 

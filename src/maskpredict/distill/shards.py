@@ -17,7 +17,7 @@ from pathlib import Path
 
 from maskpredict.corpus.ids import IdsFile, IdsWriter
 from maskpredict.distill.choice import Ids
-from maskpredict.distill.recipe import Recipe
+from maskpredict.distill.recipe import DistillationRecipe
 from maskpredict.errors import UserError
 from maskpredict.new_folder import new_folder
 
@@ -27,7 +27,7 @@ RECIPE_FILE, STEM = "recipe.json", "target"
 class Shards:
     """The pieces of one distillation of `pairs` training pairs."""
 
-    def __init__(self, out: Path, recipe: Recipe, pairs: int, vocab_size: int) -> None:
+    def __init__(self, out: Path, recipe: DistillationRecipe, pairs: int, vocab_size: int) -> None:
         self.folder = out.with_name(f"{out.name}.shards")
         self.recipe, self.vocab_size = recipe, vocab_size
         self.rows_per_source = 1 if recipe.choose == "closest" else recipe.hypotheses

@@ -1,4 +1,4 @@
-"""Models for other runtimes, one file per format. A new format is a new file and a line here."""
+"""Export of models to other runtimes, one file per format. A new format is a new file and a line here."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Protocol
 from maskpredict.export.browser_folder import export_browser
 from maskpredict.export.ctranslate2_folder import export_ctranslate2
 from maskpredict.export.onnx_graphs import export_onnx
-from maskpredict.export.opening import Exported
 from maskpredict.export.transformers_folder import export_transformers
+from maskpredict.export.writing import Exported
 from maskpredict.model.folder import ModelFolder
 
 
 class Export(Protocol):
-    """Writes a model, named or read, as a new folder."""
+    """Function that writes a model, given by name, path or content, as a new folder."""
 
     def __call__(
         self, model: str | Path | ModelFolder, out: Path, *, precision: str = ..., overwrite: bool = False
@@ -27,7 +27,7 @@ EXPORTS: dict[str, Export] = {
     "transformers": export_transformers,
     "browser": export_browser,
 }
-"""Exports by the name of the format."""
+"""Export functions by name of the format."""
 
 __all__ = [
     "EXPORTS",

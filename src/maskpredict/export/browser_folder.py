@@ -1,11 +1,11 @@
-"""A CMLM as a web page that translates by itself: a folder of static files that any web server can offer.
+"""Export of a CMLM as a web page that translates in the browser: a folder of static files for any web server.
 
 index.html    the page
-page/         its modules and styles; what it shares with the service's page is taken from there
+page/         its modules and styles, some of them shared with the page of `maskpredict serve`
 model/        an ONNX export (onnx_graphs.py)
 vocabulary/   its vocabularies as JSON
 runtime/      onnxruntime-web
-browser.json  what the page reads first: languages, presets, and how many bytes there are to load
+browser.json  description that the page reads first: languages, presets, and sizes of the downloads
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from maskpredict.export import onnx_graphs
 from maskpredict.export.browser_runtime import PROGRAM_FILE, copy_runtime
 from maskpredict.export.browser_vocabulary import vocabulary
 from maskpredict.export.onnx_graphs import DECODER_FILE, ENCODER_FILE, export_onnx
-from maskpredict.export.opening import Exported, Format, leaving
+from maskpredict.export.writing import Exported, FolderFormat, export_folder
 from maskpredict.model.folder import CARD_FILE, ModelFolder
 from maskpredict.runtime.presets import PRESETS
 from maskpredict.systems.cmlm import CMLM
 from maskpredict.tokenizer import SentencePieceTokenizer, Tokenizers
 
 DESCRIPTION_FILE, INDEX_FILE, LICENCE_FILE = "browser.json", "index.html", "onnxruntime-LICENSE.txt"
-FORMAT = Format("browser", ("int8", "float32"), marker=DESCRIPTION_FILE, packages=onnx_graphs.FORMAT.packages)
+FORMAT = FolderFormat("browser", ("int8", "float32"), marker=DESCRIPTION_FILE, packages=onnx_graphs.FORMAT.packages)
 FORMAT_VERSION = 1
 
 _OWN_PAGE = Path(__file__).parent / "browser_page"
 _SERVICE_PAGE = Path(maskpredict.__file__).parent / "serve" / "page"
 _NAMED_FILE = re.compile(r'(?:"page/|"\./|URL\(")([\w-]+\.(?:js|css|svg))')
-"""Where index.html and modules name files that they need."""
+"""References to files in index.html and in modules."""
 
 
 def export_browser(
@@ -46,13 +46,13 @@ def export_browser(
     overwrite: bool = False,
     runtime: Path | None = None,
 ) -> Exported:
-    """Write a CMLM as a page that runs it; `runtime` is the npm package onnxruntime-web, which else npm fetches."""
-    with leaving(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
-        _refuse_others(contents)
+    """Write a CMLM as a web page; `runtime` is the npm package onnxruntime-web, by default downloaded by npm."""
+    with export_folder(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
+        _validate(contents)
         vocabularies = _write_vocabularies(contents.tokenizers, partial / "vocabulary")
         version = _write_runtime(runtime, partial / "runtime")
         _write_page(partial)
-        export_onnx(contents, partial / "model", precision=precision)  # takes longest, so it comes last
+        export_onnx(contents, partial / "model", precision=precision)  # last, since it takes longest
         (partial / CARD_FILE).write_text(contents.card, encoding="utf-8")
         graphs = [f"model/{ENCODER_FILE}", f"model/{DECODER_FILE}"]
         downloads = [*graphs, *dict.fromkeys(vocabularies.values()), f"runtime/{PROGRAM_FILE}"]
@@ -70,18 +70,18 @@ def export_browser(
 
 
 def page_files() -> list[Path]:
-    """The modules, styles and pictures that index.html needs, directly or through others."""
-    found: dict[str, Path] = {}
-    waiting = [_OWN_PAGE / INDEX_FILE]
-    while waiting:
-        for name in _NAMED_FILE.findall(waiting.pop().read_text(encoding="utf-8")):
-            if name not in found:
-                found[name] = next(path for path in (_OWN_PAGE / name, _SERVICE_PAGE / name) if path.exists())
-                waiting.append(found[name])
-    return sorted(found.values(), key=lambda path: path.name)
+    """Modules, styles and images that index.html needs, directly or indirectly."""
+    files: dict[str, Path] = {}
+    unread = [_OWN_PAGE / INDEX_FILE]
+    while unread:
+        for name in _NAMED_FILE.findall(unread.pop().read_text(encoding="utf-8")):
+            if name not in files:
+                files[name] = next(path for path in (_OWN_PAGE / name, _SERVICE_PAGE / name) if path.exists())
+                unread.append(files[name])
+    return sorted(files.values(), key=lambda path: path.name)
 
 
-def _refuse_others(contents: ModelFolder) -> None:
+def _validate(contents: ModelFolder) -> None:
     if contents.system != CMLM.name:
         raise UserError(f"the page runs mask-predict, so it takes {CMLM.name} models, not {contents.system} ones.")
     for tokenizer in (contents.tokenizers.source, contents.tokenizers.target):
@@ -90,7 +90,7 @@ def _refuse_others(contents: ModelFolder) -> None:
 
 
 def _write_vocabularies(tokenizers: Tokenizers, folder: Path) -> dict[str, str]:
-    """Write one vocabulary or two, and say which is whose."""
+    """Write the vocabularies; returns their paths by side."""
     folder.mkdir()
     names = []
     for path in tokenizers.save(folder):

@@ -1,7 +1,6 @@
 """onnxruntime-web, which runs ONNX graphs in a browser: two files of its npm package.
 
-They are some 14 MB and not ours, so they are no part of this package: npm fetches them, or whoever exports hands them
-over.
+They have about 14 MB and are not part of this package; npm downloads them, or the caller provides them.
 """
 
 from __future__ import annotations
@@ -16,34 +15,35 @@ from pathlib import Path
 from maskpredict.errors import UserError
 
 PACKAGE, VERSION = "onnxruntime-web", "1.30.0"
-"""What npm is asked for: the version that the tests run with."""
+"""npm package, in the version that the tests use."""
 SCRIPT_FILE, PROGRAM_FILE = "onnxruntime.js", "onnxruntime.wasm"
 
 _PARTS = {
-    # WebAssembly alone, on the processor; the builds with WebGPU are twice as large. Not every web server knows what an
-    # .mjs file is, hence the new name.
+    # The build for WebAssembly on the CPU; those with WebGPU are twice as large. The script is renamed because some web
+    # servers do not know the type of .mjs files.
     "dist/ort.wasm.bundle.min.mjs": SCRIPT_FILE,
     "dist/ort-wasm-simd-threaded.wasm": PROGRAM_FILE,
 }
-_BY_HAND = f"`npm pack {PACKAGE}` makes a file of it, to be named with --runtime"
+_BY_HAND = f"run `npm pack {PACKAGE}` and give the file with --runtime"
 
 
 def copy_runtime(given: Path | None, folder: Path) -> str:
-    """Put the runtime's files into `folder` and return its version.
+    """Copy the files of the runtime into `folder`; returns its version.
 
-    `given` is the npm package, packed or unpacked, or a folder with `node_modules` that has it; else npm fetches it.
+    `given` is the npm package, packed or unpacked, or a folder whose `node_modules` contains it. If it is None, npm
+    downloads the package.
     """
     if given is not None:
         return _copy(given, folder)
     npm = shutil.which("npm")
     if npm is None:
-        raise UserError(f"the page needs {PACKAGE}, and there is no npm here to fetch it; elsewhere {_BY_HAND}.")
+        raise UserError(f"the page needs {PACKAGE}, and npm is not installed; elsewhere, {_BY_HAND}.")
     with tempfile.TemporaryDirectory() as place:
         command = [npm, "pack", f"{PACKAGE}@{VERSION}", "--silent", "--pack-destination", place]
         done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         packed = list(Path(place).glob("*.tgz"))
         if done.returncode != 0 or not packed:
-            raise UserError(f"npm could not fetch {PACKAGE} (exit code {done.returncode}); elsewhere {_BY_HAND}.")
+            raise UserError(f"npm could not download {PACKAGE} (exit code {done.returncode}); elsewhere, {_BY_HAND}.")
         return _copy(packed[0], folder)
 
 
@@ -60,7 +60,7 @@ def _copy(given: Path, folder: Path) -> str:
 
 
 def _content(given: Path, part: str) -> bytes:
-    """A file of the package; npm's archives have everything in a folder called `package`."""
+    """Content of a file of the package; archives of npm have a top folder `package`."""
     if given.is_dir():
         places = (given, given / "package", given / "node_modules" / PACKAGE)
         return next((place for place in places if (place / "package.json").exists()), given).joinpath(part).read_bytes()

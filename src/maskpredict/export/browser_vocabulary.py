@@ -1,4 +1,4 @@
-"""A SentencePiece vocabulary as JSON, for the tokenizer that runs in the browser (browser_page/sentencepiece.js)."""
+"""SentencePiece vocabulary as JSON, for the tokenizer in the browser (browser_page/sentencepiece.js)."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 from maskpredict.errors import UserError
 
 _NORMAL, _UNKNOWN, _CONTROL, _BYTE = 1, 2, 3, 6
-"""Kinds of pieces in a SentencePiece file."""
+"""Types of pieces in a SentencePiece file."""
 _BPE = 2
-"""The kind of model whose subwords come from merges."""
+"""Type of SentencePiece models that use BPE."""
 
 
 def vocabulary(path: Path) -> dict[str, Any]:
-    """What the tokenizer in the browser needs to know of a SentencePiece file."""
-    # Not at the top: it needs protobuf, which comes with the packages for exports.
+    """JSON content of a SentencePiece file for the tokenizer in the browser."""
+    # Imported here because it needs protobuf, which only the packages for exports bring.
     from sentencepiece import sentencepiece_model_pb2 as schema
 
     model: Any = schema.ModelProto.FromString(path.read_bytes())  # type: ignore[attr-defined]  # made at import time
     kinds = [piece.type for piece in model.pieces]
     rules = model.normalizer_spec
-    ours = rules.add_dummy_prefix and rules.remove_extra_whitespaces and rules.escape_whitespaces
-    if model.trainer_spec.model_type != _BPE or not ours or set(kinds) - {_NORMAL, _UNKNOWN, _CONTROL, _BYTE}:
+    supported = rules.add_dummy_prefix and rules.remove_extra_whitespaces and rules.escape_whitespaces
+    if model.trainer_spec.model_type != _BPE or not supported or set(kinds) - {_NORMAL, _UNKNOWN, _CONTROL, _BYTE}:
         raise UserError(
-            f"the page cannot read the vocabulary {path.name}: it takes SentencePiece BPE as `prepare` makes it."
+            f"the page cannot read the vocabulary {path.name}; it supports SentencePiece BPE as `prepare` trains it."
         )
     return {
         "pieces": [piece.piece for piece in model.pieces],

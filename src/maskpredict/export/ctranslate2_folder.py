@@ -1,8 +1,7 @@
-"""An autoregressive model as a CTranslate2 folder: its weights under CTranslate2's names, and its vocabularies.
+"""Export of an autoregressive model to CTranslate2: its weights under CTranslate2's names, and its vocabularies.
 
-CTranslate2 runs causal decoders only, so a CMLM cannot leave by this door. The layers are the same; what needs care is
-around them: ids that must never be produced become a bias of the output, the end mark of the source is left to
-CTranslate2 to add, and its layer norms are told our epsilon.
+CTranslate2 runs causal decoders only, so a CMLM cannot be exported. The layers are the same. Suppressed ids become a
+bias of the output, CTranslate2 adds the end mark of the source, and its layer norms get our epsilon.
 """
 
 from __future__ import annotations
@@ -16,24 +15,24 @@ from torch import Tensor
 
 from maskpredict.engines.torch.loading import load_system
 from maskpredict.errors import UserError
-from maskpredict.export.opening import Exported, Format, leaving
+from maskpredict.export.writing import Exported, FolderFormat, export_folder
 from maskpredict.model.folder import CARD_FILE, ModelFolder
 from maskpredict.runtime.settings import resolve_settings
 from maskpredict.systems.autoregressive import Autoregressive
 from maskpredict.tokenizer import Tokenizer
 
-FORMAT = Format(
+FORMAT = FolderFormat(
     "CTranslate2", ("float32", "float16", "bfloat16", "int8"), marker="model.bin", packages=("ctranslate2",)
 )
-NEVER = -1e4
-"""Added to the logits of suppressed ids. Their probability is exactly 0, and the number fits half precision."""
+SUPPRESSED = -1e4
+"""Bias of the logits of suppressed ids: gives a probability of exactly 0, and fits into half precision."""
 
 
 def export_ctranslate2(
     model: str | Path | ModelFolder, out: Path, *, precision: str = "float32", overwrite: bool = False
 ) -> Exported:
     """Write an autoregressive model as a CTranslate2 folder."""
-    with leaving(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
+    with export_folder(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
         if contents.system != Autoregressive.name:
             raise UserError(
                 f"CTranslate2 runs autoregressive models and this is a {contents.system}; onnx takes a cmlm, too."
@@ -62,7 +61,7 @@ def _specification(contents: ModelFolder) -> Any:
     weights.fill_encoder(specification.encoder, scale=config.scale_embeddings)
     weights.fill_decoder(specification.decoder, scale=config.scale_embeddings)
     suppressed = resolve_settings(contents.system, contents.generation, {}).suppress_tokens
-    specification.decoder.projection.bias = _never(suppressed, target.vocab_size)
+    specification.decoder.projection.bias = _suppression_bias(suppressed, target.vocab_size)
     specification.register_source_vocabulary(_pieces(source))
     specification.register_target_vocabulary(_pieces(target))
     special = target.special
@@ -79,14 +78,14 @@ def _pieces(tokenizer: Tokenizer) -> list[str]:
     return tokenizer.pieces(range(tokenizer.vocab_size))
 
 
-def _never(suppressed: Sequence[int], vocab_size: int) -> np.ndarray:
+def _suppression_bias(suppressed: Sequence[int], vocab_size: int) -> np.ndarray:
     bias = np.zeros(vocab_size, dtype=np.float32)
-    bias[list(suppressed)] = NEVER
+    bias[list(suppressed)] = SUPPRESSED
     return bias
 
 
 class _Weights:
-    """Our tensors, to be written into CTranslate2's specifications of the layers."""
+    """Copies our tensors into CTranslate2's layer specifications."""
 
     def __init__(self, tensors: dict[str, Tensor]) -> None:
         self.tensors = tensors
@@ -136,5 +135,5 @@ class _Weights:
         norm.gamma, norm.beta = self.array(f"{name}.weight"), self.array(f"{name}.bias")
 
     def _final_norm(self, side: Any, name: str) -> None:
-        if f"transformer.{name}.weight" in self.tensors:  # post-norm layers end with one of their own
+        if f"transformer.{name}.weight" in self.tensors:  # post-norm models have no final norm
             self._norm(side.layer_norm, name)

@@ -1,13 +1,13 @@
-"""Any model as two ONNX graphs, with the loop that makes a translation of them left outside.
+"""Export of a model as two ONNX graphs, encoder and decoder, without the decoding loop.
 
-encoder.onnx    source_ids [B, S], source_lengths [B] -> memory [B, S, D], of a CMLM also length_log_probs [B, L]
+encoder.onnx    source_ids [B, S], source_lengths [B] -> memory [B, S, D], for a CMLM also length_log_probs [B, L]
 decoder.onnx    target_ids [B, T], target_lengths [B], memory [B, S, D], source_lengths [B] -> logits [B, T, V]
-onnx.json       system, languages, ids of the special symbols, longest sentence
+onnx.json       system, languages, ids of the special symbols, maximum length
 tokenizer.model or source.model and target.model
 
-`passes.py` says what goes in and comes out. What lies beyond a row's length makes no difference; suppressed ids have a
-logit of -inf. Cross-attention's keys and values are computed anew in each pass: so there is one tensor between the
-graphs, instead of two for each layer.
+`passes.py` describes inputs and outputs. Positions beyond a row's length have no effect; suppressed ids have a logit of
+-inf. Keys and values of cross-attention are computed in each pass, so one tensor connects the graphs instead of two for
+each layer.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ import torch
 from torch import Tensor, nn
 
 from maskpredict.engines.torch.loading import load_system
-from maskpredict.export.opening import Exported, Format, leaving
 from maskpredict.export.passes import decode, encode, refuse_other_systems
+from maskpredict.export.writing import Exported, FolderFormat, export_folder
 from maskpredict.model.folder import CARD_FILE, ModelFolder
 from maskpredict.model.transformer import suppress
 from maskpredict.runtime.settings import resolve_settings
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 ENCODER_FILE, DECODER_FILE, DESCRIPTION_FILE = "encoder.onnx", "decoder.onnx", "onnx.json"
-FORMAT = Format("ONNX", ("float32", "int8"), marker=DECODER_FILE, packages=("onnx", "onnxscript", "onnxruntime"))
+FORMAT = FolderFormat("ONNX", ("float32", "int8"), marker=DECODER_FILE, packages=("onnx", "onnxscript", "onnxruntime"))
 FORMAT_VERSION = 1
 OPSET = 20
 
@@ -46,8 +46,8 @@ OPSET = 20
 def export_onnx(
     model: str | Path | ModelFolder, out: Path, *, precision: str = "float32", overwrite: bool = False
 ) -> Exported:
-    """Write a model as ONNX graphs; with `int8`, weights are stored in 8 bits and activations rounded as they come."""
-    with leaving(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
+    """Write a model as ONNX graphs; `int8` means int8 weights and dynamic quantization of activations."""
+    with export_folder(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
         refuse_other_systems(contents.system)
         system = load_system(contents)
         suppressed = resolve_settings(contents.system, contents.generation, {}).suppress_tokens
@@ -61,7 +61,7 @@ def export_onnx(
 
 
 class _Encoder(nn.Module):
-    """The encoder, and the length head of a CMLM, as a module that can be traced."""
+    """Exportable module of the encoder and, for a CMLM, the length head."""
 
     def __init__(self, system: System) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class _Encoder(nn.Module):
 
 
 class _Decoder(nn.Module):
-    """One pass of the decoder as a module that can be traced."""
+    """Exportable module of one decoder pass."""
 
     def __init__(self, system: System, suppressed: tuple[int, ...]) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ def _decoder(system: System, suppressed: tuple[int, ...]) -> ModelProto:
 
 
 def _axes(name: str) -> tuple[Any, Any]:
-    """The two axes that may have any size. Ours begin at eight (see `model.layout`), the graphs do without that."""
+    """The two dynamic axes. The export needs a minimum size of eight (see `model.layout`), the graphs do not."""
     return torch.export.Dim("batch"), torch.export.Dim(name, min=8)
 
 
@@ -127,8 +127,8 @@ def _graph(module: nn.Module, examples: tuple[Tensor, ...], shapes: dict[str, An
     assert program is not None
     graph = program.model_proto
     for node in graph.graph.node:
-        del node.metadata_props[:]  # stack traces of the conversion, longer than the weights of a small model
-    # Shapes along the way: nobody needs them, and the quantizer trips over those of weights that it turns around.
+        del node.metadata_props[:]  # stack traces, larger than the weights of a small model
+    # Intermediate shapes are not needed, and the quantizer fails on those of transposed weights.
     del graph.graph.value_info[:]
     return graph
 
@@ -141,29 +141,29 @@ def _save(graph: ModelProto, path: Path, precision: str) -> None:
         return
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    _turn_weights(graph)
+    _transpose_weights(graph)
     with _quiet():
-        # In seven bits: whoever opens the file may have a CPU on which sums of eight would overflow, as in `int8.py`.
+        # Seven bits, because eight overflow on CPUs without VNNI; see `int8.py`.
         quantize_dynamic(graph, path, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True)
 
 
-def _turn_weights(graph: ModelProto) -> None:
-    """Store weights as matrix products take them: the quantizer passes over those that are turned around on the way.
+def _transpose_weights(graph: ModelProto) -> None:
+    """Store weights transposed, since the quantizer skips those that a Transpose node turns.
 
-    The converter does so itself, but not for a matrix as large as a real vocabulary's.
+    The exporter does so itself, but not for a matrix of the size of a real vocabulary.
     """
     from onnx import numpy_helper
 
     weights = {weight.name: weight for weight in graph.graph.initializer}
     for node in [node for node in graph.graph.node if node.op_type == "Transpose" and node.input[0] in weights]:
-        turned = numpy_helper.to_array(weights[node.input[0]]).transpose(node.attribute[0].ints)
-        graph.graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(turned), node.output[0]))
+        transposed = numpy_helper.to_array(weights[node.input[0]]).transpose(node.attribute[0].ints)
+        graph.graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(transposed), node.output[0]))
         graph.graph.node.remove(node)
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The converters' advice is for people who write converters."""
+    """Silences warnings of the exporter and the quantizer."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -1,4 +1,4 @@
-"""A system's encoder and decoder as plain functions of padded tensors, which is how other programs know them.
+"""Encoder and decoder of a system as functions of padded tensors, as other runtimes expect them.
 
 Shape letters: B rows, S source positions, T target positions, D width, L lengths, V vocabulary.
 """
@@ -19,25 +19,25 @@ from maskpredict.systems.cmlm import CMLM
 
 @dataclass(frozen=True)
 class Encoding:
-    """What the encoder makes of the sources."""
+    """Output of the encoder."""
 
     memory_BSD: Tensor
     length_log_probs_BL: Tensor | None
-    """Of each target length, from a CMLM."""
+    """Log probability of each target length; None unless the model is a CMLM."""
 
 
 def refuse_other_systems(name: str) -> None:
-    """Say so when a model is of a system that cannot be had as these two passes."""
+    """Raise `UserError` for a system without these two functions."""
     known = (CMLM.name, Autoregressive.name)
     if name not in known:
-        raise UserError(f"a {name} model cannot be exported to this format; it takes {' and '.join(known)} models.")
+        raise UserError(f"a {name} model cannot be exported to this format; it supports {' and '.join(known)} models.")
 
 
 def encode(system: System, ids_BS: Tensor, lengths_B: Tensor) -> Encoding:
     """Run the encoder on sources that end with the end mark."""
     if not isinstance(system, CMLM):
         return Encoding(system.transformer.encode(ids_BS, Padded.of(lengths_B, ids_BS.shape[1])), None)
-    with_slot = torch.cat([ids_BS[:, :1], ids_BS], 1)  # which id stands in LENGTH's place makes no difference
+    with_slot = torch.cat([ids_BS[:, :1], ids_BS], 1)  # the id in the LENGTH slot has no effect
     layout = Padded.of(lengths_B + 1, with_slot.shape[1])
     encoded = system.transformer.encode(with_slot, layout, slot=system.length.slot)
     return Encoding(encoded[:, 1:], system.length(encoded[:, 0]))
@@ -46,8 +46,8 @@ def encode(system: System, ids_BS: Tensor, lengths_B: Tensor) -> Encoding:
 def decode(system: System, ids_BT: Tensor, lengths_B: Tensor, memory_BSD: Tensor, source_lengths_B: Tensor) -> Tensor:
     """Logits [B, T, V] of one decoder pass.
 
-    A CMLM takes a target with masks and answers for every position; an autoregressive model takes BOS and the target so
-    far, and answers with what comes next after each position.
+    A CMLM takes a target with masks and predicts every position. An autoregressive model takes BOS and the target so
+    far, and predicts the next token after each position.
     """
     target = Padded.of(lengths_B, ids_BT.shape[1])
     source = Padded.of(source_lengths_B, memory_BSD.shape[1])

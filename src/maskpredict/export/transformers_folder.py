@@ -1,8 +1,8 @@
-"""A model as a folder that Hugging Face's transformers can open, and that stays a model folder of ours.
+"""Export of a model as a folder for Hugging Face transformers, which is also a model folder of ours.
 
-The two agree on the names of the weights file and of config.json, so all that is needed is what transformers looks for
-in config.json, and the special ids and decoding settings, which it would not find in the tokenizer and generation.json.
-`import maskpredict.export.transformers_model` teaches transformers the rest.
+Both have the same names of the weights file and of config.json. The export adds the keys that transformers reads to
+config.json, with the special ids and decoding settings. `import maskpredict.export.transformers_model` registers the
+model class with transformers.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from typing import Any, cast
 
 from safetensors.torch import load_file, save_file
 
-from maskpredict.export.opening import Exported, Format, leaving
 from maskpredict.export.passes import refuse_other_systems
+from maskpredict.export.writing import Exported, FolderFormat, export_folder
 from maskpredict.model.folder import CONFIG_FILE, WEIGHTS_FILE, ModelFolder
 from maskpredict.model.safetensors_file import Precision
 
 MODEL_TYPE = "maskpredict"
 ARCHITECTURE = "MaskPredictForTranslation"
-FORMAT = Format("transformers", ("float32", "float16", "bfloat16"), marker=CONFIG_FILE)
+FORMAT = FolderFormat("transformers", ("float32", "float16", "bfloat16"), marker=CONFIG_FILE)
 
 
 def export_transformers(
     model: str | Path | ModelFolder, out: Path, *, precision: str = "float32", overwrite: bool = False
 ) -> Exported:
     """Write a model as a folder for `AutoModel.from_pretrained`."""
-    with leaving(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
+    with export_folder(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
         refuse_other_systems(contents.system)
         contents.write(partial, precision=cast(Precision, precision))
         config = partial / CONFIG_FILE
-        ours = json.loads(config.read_text(encoding="utf-8"))
-        both = json.dumps({**ours, **_additions(contents, precision)}, indent=2, ensure_ascii=False)
-        config.write_text(both + "\n", encoding="utf-8")
-        # Without this note, other programs do not know whose tensors they are.
+        content = json.loads(config.read_text(encoding="utf-8"))
+        merged = json.dumps({**content, **_additions(contents, precision)}, indent=2, ensure_ascii=False)
+        config.write_text(merged + "\n", encoding="utf-8")
+        # transformers expects this metadata.
         save_file(load_file(partial / WEIGHTS_FILE), partial / WEIGHTS_FILE, metadata={"format": "pt"})
     return Exported.of(out)
 

@@ -1,6 +1,6 @@
-"""Importing this file lets transformers open our exported folders: `AutoConfig`, `AutoModel`, `AutoModelForSeq2SeqLM`.
+"""Model class for transformers; import this module before `AutoConfig`, `AutoModel` or `AutoModelForSeq2SeqLM`.
 
-The model is the same system that the Translator runs: `forward` is one pass of encoder and decoder, `generate` is
+The model is the system that the Translator runs. `forward` is one pass of encoder and decoder; `generate` is
 mask-predict, or beam search for an autoregressive model, with the settings of `MaskPredictSettings` or `BeamSettings`.
 """
 
@@ -31,7 +31,7 @@ from maskpredict.tokenizer import SpecialIds
 
 
 class MaskPredictConfig(PreTrainedConfig):
-    """config.json of an exported folder; what transformers itself has no name for is kept as we write it."""
+    """config.json of an exported folder, with our own keys unchanged."""
 
     model_type: ClassVar[str] = MODEL_TYPE
     system: str = CMLM.name
@@ -50,7 +50,7 @@ class MaskPredictConfig(PreTrainedConfig):
 
 
 class MaskPredictForTranslation(PreTrainedModel):
-    """A translation model of ours behind the interface of transformers."""
+    """Our translation model with the interface of transformers."""
 
     config_class = MaskPredictConfig
     main_input_name = "input_ids"
@@ -71,7 +71,7 @@ class MaskPredictForTranslation(PreTrainedModel):
 
     @property
     def system(self) -> System:
-        """The model as the Translator knows it."""
+        """The system that the Translator runs."""
         system: System = self.__dict__["_system"]
         return system
 
@@ -83,9 +83,9 @@ class MaskPredictForTranslation(PreTrainedModel):
         decoder_attention_mask: Tensor | None = None,
         **_: Any,
     ) -> Seq2SeqLMOutput:
-        """Logits of one decoder pass, see `export.passes`; padding is on the right."""
+        """Logits of one decoder pass as in `export.passes`; padding is on the right."""
         if decoder_input_ids is None:
-            raise UserError("forward needs decoder_input_ids: a target with masks, or what was written so far.")
+            raise UserError("forward needs decoder_input_ids: a target with masks, or the target so far.")
         sources, targets = (
             self._lengths(input_ids, attention_mask),
             self._lengths(decoder_input_ids, decoder_attention_mask),
@@ -97,7 +97,7 @@ class MaskPredictForTranslation(PreTrainedModel):
 
     @torch.inference_mode()
     def generate(self, input_ids: Tensor, attention_mask: Tensor | None = None, **settings: Any) -> Tensor:
-        """Ids [B, T] of the best translations, each up to its first end mark and then filled up with PAD.
+        """Ids [B, T] of the best translations, each up to its first end mark and padded with PAD.
 
         Sources end with the end mark. `settings` are those of `Translator.translate` for this system.
         """
@@ -128,7 +128,7 @@ class MaskPredictForTranslation(PreTrainedModel):
 
 
 def _tied(architecture: ModelConfig) -> dict[str, str]:
-    """Which parameters are one and the same: transformers takes models apart and must put them together again."""
+    """Tied parameters, for transformers."""
     source, target, output = (f"transformer.{name}.weight" for name in ("source.tokens", "target.tokens", "output"))
     match architecture.embeddings:
         case "shared":

@@ -1,11 +1,11 @@
-"""Any folder this project makes, as a few flat files of limited size, and back again.
+"""Splits a folder into checksummed parts of a fixed size, for transfers that limit the size or number of files.
 
-Rented machines are reached through narrow doors: small files, few at a time, no folders. `pack` turns a folder into
+`pack` writes
 
-    NAME.part000, NAME.part001, ...   the folder's files one after another, cut into parts of one size
+    NAME.part000, NAME.part001, ...   the files of the folder, concatenated and split into parts of one size
     NAME.manifest.json                name, size and SHA-256 of each part and of each file
 
-and `unpack` checks every sum and puts the folder back.
+and `unpack` verifies all checksums and restores the folder.
 """
 
 from maskpredict.packing.pack import pack

@@ -1,4 +1,4 @@
-"""xz, a block at a time: each block is a whole xz stream, so several threads can share a file, in bounded memory."""
+"""xz compression in blocks: each block is an xz stream, so several threads can compress one file in bounded memory."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 COMPRESSED_BLOCK = 8 << 20
-"""Bytes compressed on their own: as much as xz looks back."""
+"""Bytes per block: the dictionary size of xz."""
 THREADS = min(8, os.cpu_count() or 1)
-"""Each holds about 100 MB while it compresses; Python's lock is free meanwhile."""
+"""Compression threads; each uses about 100 MB and releases the GIL."""
 
 
 def compress(content: Iterable[bytes]) -> Iterator[bytes]:
-    """The content as xz streams, in order."""
-    waiting: deque[Future[bytes]] = deque()
+    """Compress to a sequence of xz streams."""
+    pending: deque[Future[bytes]] = deque()
     with ThreadPoolExecutor(THREADS) as pool:
         for block in _blocks(content, COMPRESSED_BLOCK):
-            waiting.append(pool.submit(lzma.compress, block))
-            if len(waiting) > THREADS:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+            pending.append(pool.submit(lzma.compress, block))
+            if len(pending) > THREADS:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
 
 
 def decompress(content: Iterable[bytes]) -> Iterator[bytes]:
-    """What `compress` was given."""
+    """Inverse of `compress`."""
     decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ)
     for block in content:
         while block:

@@ -1,7 +1,7 @@
-"""A safetensors file with its floating tensors in 16 bits, streamed: no tensor is ever whole in memory.
+"""Streaming conversion of a safetensors file to 16-bit floating point, without loading whole tensors.
 
-Weights become float16. The optimiser's moments become bfloat16: squared gradients are far below what float16 can hold,
-and as zeros they would make the next update explode. Everything else (its step counts, its loss scale) stays exact.
+Weights become float16. The optimizer's moments become bfloat16, since squared gradients underflow in float16 and zeros
+would make the next update diverge. Everything else, such as step counts and the loss scale, stays exact.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import numpy.typing as npt
 from maskpredict.errors import UserError
 
 OPTIMIZER_FILE = "optimizer.safetensors"
-"""Where a checkpoint keeps the moments; weights are in files of any other name."""
+"""File of a checkpoint with the optimizer's moments; all other files hold weights."""
 _MOMENTS = ("exp_avg.", "exp_avg_sq.")
 _WIDE: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
 _SIZES = {"F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4}
-"""Bytes per item, of the types that need aligning."""
+"""Bytes per item of the types that need alignment."""
 _ITEMS = 1 << 18
 """Numbers converted at once."""
 
@@ -33,18 +33,18 @@ class _Tensor:
     shape: list[int]
     dtype: str
     first: int
-    """Byte in the file where it begins."""
+    """Offset of its first byte in the file."""
     size: int
     becomes: str
-    """Its type in the new file."""
+    """Type in the converted file."""
 
     @property
     def new_size(self) -> int:
         return self.size if self.becomes == self.dtype else self.size // _WIDE[self.dtype].itemsize * 2
 
 
-def halved(path: Path) -> Iterator[bytes]:
-    """The bytes of the same file in 16 bits."""
+def to_half_precision(path: Path) -> Iterator[bytes]:
+    """Content of the converted file, in blocks."""
     with path.open("rb") as file:
         tensors, metadata = _read_header(file, path)
         yield _header(tensors, metadata)
@@ -64,8 +64,8 @@ def _read_header(file: BinaryIO, path: Path) -> tuple[list[_Tensor], dict[str, s
             becomes = _new_type(path.name, name, entry["dtype"])
             tensors.append(_Tensor(name, entry["shape"], entry["dtype"], 8 + length + first, end - first, becomes))
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, MemoryError) as error:
-        raise UserError(f"{path} is no sound safetensors file; it cannot be packed in another precision.") from error
-    # Wide types first, so that every tensor begins at a multiple of its items' size.
+        raise UserError(f"{path} is not a valid safetensors file; it cannot be packed in another precision.") from error
+    # Wide types come first, so that every tensor is aligned to its item size.
     return sorted(tensors, key=lambda tensor: (-_SIZES.get(tensor.becomes, 2), tensor.first)), metadata
 
 
@@ -94,7 +94,7 @@ def _content(file: BinaryIO, tensor: _Tensor, path: Path) -> Iterator[bytes]:
         wanted = min(step, tensor.size - done)
         block = file.read(wanted)
         if len(block) < wanted:
-            raise UserError(f"{path} is damaged: {tensor.name} breaks off; it cannot be packed.")
+            raise UserError(f"{path} is damaged: {tensor.name} is truncated; it cannot be packed.")
         if tensor.becomes == tensor.dtype:
             yield block
             continue
@@ -114,7 +114,7 @@ def _float16(numbers: npt.NDArray[Any], name: str, path: Path) -> npt.NDArray[np
 
 
 def _bfloat16(numbers: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
-    """The upper halves of the float32s, rounded to nearest even; NumPy has no such type."""
+    """Bits of the numbers as bfloat16, rounded to nearest even; NumPy has no such type."""
     bits = numbers.view("<u4")
     rounded = bits + (((bits >> 16) & 1) + 0x7FFF).astype("<u4")
     upper = (np.where(np.isfinite(numbers), rounded, bits) >> 16).astype("<u2")

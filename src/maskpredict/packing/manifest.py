@@ -1,4 +1,4 @@
-"""The manifest: what the parts are, and what is in them."""
+"""Manifest of a packed folder: its parts and its files, with checksums."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from maskpredict.errors import UserError
 FORMAT_VERSION = 1
 SUFFIX = ".manifest.json"
 BLOCK = 1 << 20
-"""Bytes that are read or written at once."""
+"""Bytes per read or write."""
 
 Encoding = Literal["stored", "xz"]
 
 
 @dataclass(frozen=True)
-class Part:
-    """One of the flat files."""
+class PartFile:
+    """One part of a packed folder."""
 
     name: str
     size: int
@@ -33,12 +33,12 @@ class Member:
     path: str
     """Relative to the folder, with forward slashes."""
     size: int
-    """Of the file that unpacking gives."""
+    """Size of the unpacked file."""
     sha256: str
-    """Of the file that unpacking gives."""
+    """SHA-256 of the unpacked file."""
     encoding: Encoding
     packed_size: int
-    """Bytes it takes in the stream."""
+    """Bytes in the parts."""
 
     def __post_init__(self) -> None:
         parts = PurePosixPath(self.path).parts
@@ -48,25 +48,25 @@ class Member:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything needed to put a folder back."""
+    """Everything needed to restore a folder."""
 
     name: str
-    parts: tuple[Part, ...]
+    parts: tuple[PartFile, ...]
     members: tuple[Member, ...]
 
     @property
     def packed_size(self) -> int:
-        """Bytes of all parts together."""
+        """Total size of all parts in bytes."""
         return sum(part.size for part in self.parts)
 
     def write(self, folder: Path) -> None:
-        """Write the manifest beside its parts."""
+        """Write the manifest to the folder of its parts."""
         content = {"format_version": FORMAT_VERSION, **asdict(self)}
         (folder / f"{self.name}{SUFFIX}").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
     @classmethod
     def read(cls, path: Path) -> Manifest:
-        """Read a manifest, or say in one sentence why it cannot be used."""
+        """Read a manifest; raises `UserError` if it cannot be used."""
         try:
             content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             version = content["format_version"]
@@ -77,7 +77,7 @@ class Manifest:
                 )
             return cls(
                 content["name"],
-                tuple(Part(**part) for part in content["parts"]),
+                tuple(PartFile(**part) for part in content["parts"]),
                 tuple(Member(**member) for member in content["members"]),
             )
         except OSError as error:

@@ -1,4 +1,4 @@
-"""A folder becomes parts."""
+"""`pack`: writes a folder as parts with a manifest."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Literal
 from maskpredict.errors import UserError
 from maskpredict.new_folder import new_folder
 from maskpredict.packing.compression import compress
-from maskpredict.packing.half_precision import OPTIMIZER_FILE, halved
-from maskpredict.packing.manifest import BLOCK, SUFFIX, Encoding, Manifest, Member, Part
+from maskpredict.packing.half_precision import OPTIMIZER_FILE, to_half_precision
+from maskpredict.packing.manifest import BLOCK, SUFFIX, Encoding, Manifest, Member, PartFile
 from maskpredict.progress import Progress
 
 PART_SIZE = 16 << 20
 COMPRESSED = {".ids", ".offsets", ".txt", ".jsonl"}
-"""Suffixes that xz makes much smaller; weights are noise to it."""
+"""Suffixes of files to compress; weights are not compressible."""
 _UNFINISHED = (".partial-", ".previous-")
-"""In names of folders that a killed process left behind (see new_folder.py)."""
+"""Substrings in the names of unfinished folders (see new_folder.py)."""
 
 
 def pack(
@@ -32,15 +32,15 @@ def pack(
 ) -> Manifest:
     """Write the files of `folder` as parts of at most `part_size` bytes into the new folder `out`.
 
-    With `precision` float16 weights take half the room, rounded; float32 stores them as they are. Without the
-    optimiser's memory a training run continues with a short warm-up (`TrainConfig.rewarmup`).
+    With `precision` float16, weights are rounded and take half the space; float32 stores them unchanged. Without the
+    optimizer state, a training run continues with a short warm-up (`TrainConfig.rewarmup`).
     """
     if part_size < 1:
-        raise UserError(f"a part of {part_size} bytes holds nothing; make it larger.")
+        raise UserError(f"the part size is {part_size} bytes; use 1 or more.")
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder} to pack.")
     if out.resolve().is_relative_to(folder.resolve()):
-        raise UserError(f"{out} lies in the folder that is to be packed; choose a place outside it.")
+        raise UserError(f"{out} is inside the folder to pack; choose a folder outside it.")
     files = _files(folder, without_optimizer)
     if not files:
         raise UserError(f"{folder} has no files to pack.")
@@ -52,7 +52,9 @@ def pack(
             try:
                 members.append(_pack_file(path, path.relative_to(folder).as_posix(), precision, parts))
             except FileNotFoundError as error:
-                raise UserError(f"{path} vanished; let what still works in {folder} end, then pack again.") from error
+                raise UserError(
+                    f"{path} disappeared while packing; wait until nothing writes to {folder}, then pack again."
+                ) from error
             task.advance()
         manifest = Manifest(name, parts.close(), tuple(members))
         manifest.write(partial)
@@ -61,18 +63,18 @@ def pack(
 
 
 def _files(folder: Path, without_optimizer: bool) -> list[Path]:
-    found = []
+    files = []
     for path in sorted(folder.rglob("*")):
         unfinished = any(mark in part for part in path.relative_to(folder).parts for mark in _UNFINISHED)
-        left_out = without_optimizer and path.name == OPTIMIZER_FILE
-        if path.is_file() and not unfinished and not left_out:
-            found.append(path)
-    return found
+        excluded = without_optimizer and path.name == OPTIMIZER_FILE
+        if path.is_file() and not unfinished and not excluded:
+            files.append(path)
+    return files
 
 
 def _pack_file(path: Path, name: str, precision: str, parts: _PartWriter) -> Member:
     halve = precision == "float16" and path.suffix == ".safetensors"
-    content = _Counted(halved(path) if halve else _blocks(path))
+    content = _HashedBlocks(to_half_precision(path) if halve else _blocks(path))
     encoding: Encoding = "xz" if path.suffix in COMPRESSED else "stored"
     before = parts.total
     for block in compress(content) if encoding == "xz" else content:
@@ -86,8 +88,8 @@ def _blocks(path: Path) -> Iterator[bytes]:
             yield block
 
 
-class _Counted:
-    """Blocks on their way, with their size and sum."""
+class _HashedBlocks:
+    """Iterates over blocks and computes their total size and SHA-256."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self._blocks, self.size, self.sha256 = blocks, 0, hashlib.sha256()
@@ -100,16 +102,16 @@ class _Counted:
 
 
 class _PartWriter:
-    """One stream of bytes, cut into files of `size`."""
+    """Writes a stream of bytes as files of `size` bytes."""
 
     def __init__(self, folder: Path, name: str, size: int) -> None:
         self._folder, self._name, self._size = folder, name, size
-        self._parts: list[Part] = []
+        self._parts: list[PartFile] = []
         self._room, self._sum = 0, hashlib.sha256()
         self.total = 0
 
     def write(self, block: bytes) -> None:
-        """Add to the stream."""
+        """Append to the stream."""
         view = memoryview(block)
         while view:
             if not self._room:
@@ -123,8 +125,8 @@ class _PartWriter:
             if not self._room:
                 self._end()
 
-    def close(self) -> tuple[Part, ...]:
-        """The finished parts."""
+    def close(self) -> tuple[PartFile, ...]:
+        """Finish the last part; returns all parts."""
         if self._room:
             self._end()
         return tuple(self._parts)
@@ -136,5 +138,5 @@ class _PartWriter:
     def _end(self) -> None:
         self._file.close()
         path = Path(self._file.name)
-        self._parts.append(Part(path.name, path.stat().st_size, self._sum.hexdigest()))
+        self._parts.append(PartFile(path.name, path.stat().st_size, self._sum.hexdigest()))
         self._room = 0

@@ -1,4 +1,4 @@
-"""Parts become a folder again, whole and checked, or nothing at all."""
+"""`unpack`: restores a packed folder and verifies its checksums."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pathlib import Path
 from maskpredict.errors import UserError
 from maskpredict.new_folder import new_folder
 from maskpredict.packing.compression import decompress
-from maskpredict.packing.manifest import BLOCK, SUFFIX, Manifest, Member, Part
+from maskpredict.packing.manifest import BLOCK, SUFFIX, Manifest, Member, PartFile
 from maskpredict.progress import Progress
 
 
 def unpack(parts_folder: Path, out: Path, *, progress: Progress | None = None) -> Manifest:
-    """Put the folder packed in `parts_folder` (or described by that manifest) back as the new folder `out`."""
+    """Restore the folder packed in `parts_folder`, a folder or the path of a manifest, as the new folder `out`."""
     path = _find_manifest(parts_folder)
     manifest = Manifest.read(path)
     _refuse_missing(manifest, path.parent)
     task = (progress or Progress(quiet=True)).task("Unpacking", total=len(manifest.members))
     with new_folder(out, overwrite=False, marker=path.name) as partial:
-        stream = _Stream(path.parent, manifest.parts)
+        stream = _PartReader(path.parent, manifest.parts)
         for member in manifest.members:
             _unpack_file(stream, member, partial / member.path, path)
             task.advance()
@@ -33,12 +33,12 @@ def unpack(parts_folder: Path, out: Path, *, progress: Progress | None = None) -
 def _find_manifest(folder: Path) -> Path:
     if folder.is_file():
         return folder
-    found = sorted(folder.glob(f"*{SUFFIX}"))
-    if not found:
+    manifests = sorted(folder.glob(f"*{SUFFIX}"))
+    if not manifests:
         raise UserError(f"{folder} has no *{SUFFIX}; transfer it together with the parts.")
-    if len(found) > 1:
-        raise UserError(f"{folder} has several manifests; name one of them, such as {found[0]}.")
-    return found[0]
+    if len(manifests) > 1:
+        raise UserError(f"{folder} has several manifests; name one of them, such as {manifests[0]}.")
+    return manifests[0]
 
 
 def _refuse_missing(manifest: Manifest, folder: Path) -> None:
@@ -52,7 +52,7 @@ def _refuse_missing(manifest: Manifest, folder: Path) -> None:
             raise UserError(f"{folder / part.name} has {size:,} bytes, not {part.size:,}; transfer it again.")
 
 
-def _unpack_file(stream: _Stream, member: Member, target: Path, manifest: Path) -> None:
+def _unpack_file(stream: _PartReader, member: Member, target: Path, manifest: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     content = stream.take(member.packed_size)
     total = hashlib.sha256()
@@ -71,29 +71,29 @@ def _disagreement(manifest: Path, what: str) -> UserError:
     return UserError(f"{manifest} does not describe its parts ({what} comes out wrong); transfer it again.")
 
 
-class _Stream:
-    """The parts as one stream of bytes, each checked before its first byte is used."""
+class _PartReader:
+    """Reads the parts as one stream of bytes; verifies each part before its first byte is used."""
 
-    def __init__(self, folder: Path, parts: tuple[Part, ...]) -> None:
-        self._blocks, self._rest = _checked_blocks(folder, parts), b""
+    def __init__(self, folder: Path, parts: tuple[PartFile, ...]) -> None:
+        self._blocks, self._unread = _verified_blocks(folder, parts), b""
 
     def take(self, size: int) -> Iterator[bytes]:
-        """The next `size` bytes, or what is left of the stream."""
+        """The next `size` bytes, or fewer at the end of the stream."""
         while size:
-            block = self._rest or next(self._blocks, b"")
+            block = self._unread or next(self._blocks, b"")
             if not block:
                 return
             yield block[:size]
-            self._rest = block[size:]
+            self._unread = block[size:]
             size -= min(size, len(block))
 
     def finish(self, manifest: Path) -> None:
-        """Refuse parts that hold more than the manifest's files."""
-        if self._rest or next(self._blocks, b""):
+        """Raise `UserError` if the parts hold more than the files of the manifest."""
+        if self._unread or next(self._blocks, b""):
             raise _disagreement(manifest, "the end")
 
 
-def _checked_blocks(folder: Path, parts: tuple[Part, ...]) -> Iterator[bytes]:
+def _verified_blocks(folder: Path, parts: tuple[PartFile, ...]) -> Iterator[bytes]:
     for part in parts:
         path = folder / part.name
         with path.open("rb") as file:

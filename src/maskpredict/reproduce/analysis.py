@@ -1,7 +1,7 @@
-"""The stage `analyze`: the student from all sides, beside teacher and variants, and the report.
+"""Stage `analyze`: analyses of the student, compared with teacher and variants, and the report.
 
-WORK/analysis   numbers, tables, pictures, report.md and report.html
-WORK/texts      translations of the test set, each made once, and files for compare-mt
+WORK/analysis   numbers, tables, figures, report.md and report.html
+WORK/texts      cached translations of the test set, and input files for compare-mt
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from maskpredict.analyze.models import MODEL, Competitors
-from maskpredict.analyze.run import analyze
-from maskpredict.analyze.study import Study
 from maskpredict.model.folder import is_model_folder
+from maskpredict.paper.models import MODEL, Competitors
+from maskpredict.paper.report.write import SCORES_FILE, write_report
+from maskpredict.paper.run import analyze
+from maskpredict.paper.study import Study
 from maskpredict.progress import Progress
-from maskpredict.report.write import SCORES_FILE, write_report
 from maskpredict.reproduce.evaluation import scores_text
 from maskpredict.reproduce.recipe import Recipe
 
 
 def analyze_work(recipe: Recipe, work: Path, stop: Callable[[], bool], *, quiet: bool = False) -> bool:
-    """Analyze what was trained in `work`; False when told to stop, or when a model is missing, its cells empty."""
+    """Analyze the models in `work`; returns False if it was stopped, or if a model was not trained yet."""
     config = recipe.analyze
-    assert config is not None  # else there is no such stage
+    assert config is not None  # else the recipe has no such stage
     runs = {MODEL: work / "student", "teacher": work / "teacher"} | {name: work / name for name in recipe.variants}
     models = {role: run for role, run in runs.items() if is_model_folder(run / "model")}
     missing = sorted(runs.keys() - models.keys())
     if missing:
-        logging.getLogger(__name__).warning("Not trained yet, so left out: %s.", ", ".join(missing))
+        logging.getLogger(__name__).warning("Not trained yet, so left out of the analysis: %s.", ", ".join(missing))
     out = work / "analysis"
     with Progress(quiet=quiet) as progress:
         study = Study(
@@ -43,8 +43,8 @@ def analyze_work(recipe: Recipe, work: Path, stop: Callable[[], bool], *, quiet:
             stop=stop,
             progress=progress,
         )
-        done = analyze(study, config.only)
-    if done.done:
+        outcome = analyze(study, config.only)
+    if outcome.done:
         (out / SCORES_FILE).write_text(scores_text(work / "results"), encoding="utf-8")
         write_report(out, f"{recipe.source_language} to {recipe.target_language}: the paper's tables and figures")
-    return done.finished and not missing
+    return outcome.finished and not missing

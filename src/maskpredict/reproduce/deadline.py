@@ -1,15 +1,15 @@
-"""The end of a rented half hour."""
+"""Soft deadline for `--seconds`."""
 
 from __future__ import annotations
 
 import time
 
 LONGEST_MARGIN, MARGIN = 20.0, 0.05
-"""Seconds, and share of the time, in which nothing new is begun: saving takes time too."""
+"""Time reserved for saving: this fraction of the limit, at most this many seconds."""
 
 
 class Deadline:
-    """When a call is to end; None is never."""
+    """Time limit of a call; None is no limit."""
 
     def __init__(self, seconds: float | None) -> None:
         self._end = None
@@ -18,10 +18,10 @@ class Deadline:
 
     @property
     def left(self) -> float | None:
-        """Seconds left, at least a moment; None when there is no end."""
+        """Seconds left, always positive; None without a limit."""
         return None if self._end is None else max(0.01, self._end - time.monotonic())
 
     @property
     def over(self) -> bool:
-        """True when nothing new is to be begun."""
+        """True when no new work should start."""
         return self._end is not None and time.monotonic() > self._end

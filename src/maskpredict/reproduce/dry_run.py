@@ -1,7 +1,7 @@
-"""A recipe without its corpora, its machines and its weeks: every stage at a tiny scale, on invented text.
+"""Dry run of a recipe: every stage with tiny models on synthetic text.
 
-The models are also built in full size, without memory for their weights, so that a mistake in their shape is found now
-and their parameters are counted. What is trained is as the recipe says but small, for one update.
+The models are also built in full size on the meta device, without memory for their weights, to check their shapes and
+count their parameters. Each tiny model is trained for one update.
 """
 
 from __future__ import annotations
@@ -31,43 +31,43 @@ from maskpredict.training.config import TrainConfig
 
 TRAIN_PAIRS, TEST_PAIRS = 80, 4
 VOCABULARY = 90
-"""Subwords: few enough for the invented text of either language."""
+"""Vocabulary size, small enough for the synthetic text of either language."""
 TOKENS = 64
-"""In an update, computed in two parts, so that accumulation is tried too."""
+"""Tokens in an update, computed in two parts to test gradient accumulation."""
 SMALL: dict[str, Any] = {"width": 16, "hidden": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
 ANALYSES = ("main_table", "distillation")
-"""Enough to see that models, test set and report fit together."""
+"""Analyses to run, enough to check that models, test set and report fit together."""
 
 
 @dataclass(frozen=True)
 class PlannedModel:
-    """A model that the recipe trains, in full size."""
+    """Full-size model that the recipe trains."""
 
     name: str
     system: str
     parameters: int
     updates: int
     seconds: float | None
-    """Time that ends the training before its updates do; none never does."""
+    """Time limit of the training; None: `updates` ends it."""
     tokens: int
     """Target tokens in an update."""
     part_tokens: int
-    """Of these, computed at once on a device."""
+    """Target tokens computed at once on a device."""
     data: str
-    """raw, distilled or enlarged."""
+    """`raw`, `distilled` or `enlarged`."""
 
 
 def dry_run(recipe: Recipe, *, quiet: bool = True) -> list[PlannedModel]:
-    """Go through all stages of a recipe at a tiny scale and throw the results away; says what would be trained."""
+    """Run all stages of a recipe with tiny models and discard the results; returns the full-size models."""
     plans = [_planned(recipe, name) for name in recipe.trained]
     with TemporaryDirectory() as folder:
-        home = Path(folder)
+        scratch = Path(folder)
         if recipe.toy is None:
-            _write_corpora(recipe, home)
+            _write_corpora(recipe, scratch)
         tiny = _tiny(recipe)
-        result = reproduce(tiny, home / "work", data=home / "corpora", quiet=quiet)
+        result = reproduce(tiny, scratch / "work", data=scratch / "corpora", quiet=quiet)
         if not result.finished:
-            raise UserError(f"the dry run did not get through {result.left[0]}.")
+            raise UserError(f"the dry run did not finish the stage {result.left[0]}.")
     return plans
 
 
@@ -95,19 +95,19 @@ def _full_size(recipe: Recipe, config: TrainConfig) -> System:
 
 
 def _tiny(recipe: Recipe) -> Recipe:
-    """The recipe with small numbers everywhere."""
-    here = {"device": "cpu", "threads": 1}
+    """The recipe with tiny models, few pairs and one update."""
+    on_cpu = {"device": "cpu", "threads": 1}
     return replace(
         recipe,
         teacher=_tiny_training(recipe, "teacher"),
         student=_tiny_training(recipe, "student"),
         final=recipe.final and _tiny_training(recipe, "final"),
-        enlarge=None,  # no model that translates back has the vocabulary of the invented text
+        enlarge=None,  # no back-translation model has the vocabulary of the synthetic text
         variants={
             name: Variant(variant.like, "raw" if variant.data == "raw" else "distilled", _tiny_training(recipe, name))
             for name, variant in recipe.variants.items()
         },
-        distill={**recipe.distill, **here, "compute_type": "float32", "shard_pairs": TRAIN_PAIRS // 2},
+        distill={**recipe.distill, **on_cpu, "compute_type": "float32", "shard_pairs": TRAIN_PAIRS // 2},
         evaluate=replace(recipe.evaluate, device="cpu", compute_type="float32", batch_tokens=None),
         analyze=replace(recipe.analyze or AnalyzeConfig(), only=ANALYSES, limit=2),
         vocabulary=replace(recipe.vocabulary, size=VOCABULARY),
@@ -124,21 +124,21 @@ def _tiny_training(recipe: Recipe, name: str) -> dict[str, Any]:
     return {key: value for key, value in tiny.items() if key not in ("data", "run")}
 
 
-def _write_corpora(recipe: Recipe, home: Path) -> None:
-    """Invented text, other sentences in each, in the very files that the recipe reads."""
+def _write_corpora(recipe: Recipe, folder: Path) -> None:
+    """Write synthetic text, different in each corpus, to the files that the recipe reads."""
     splits = (("train", recipe.train), ("valid", recipe.valid), ("test", recipe.test))
     corpora = [(split, files) for split, corpora in splits for files in corpora]
     for seed, (split, files) in enumerate(corpora, 1):
-        write_toy_corpus(home / f"toy-{seed}", TRAIN_PAIRS, TEST_PAIRS, TEST_PAIRS, seed)
-        for language, invented in ((recipe.source_language, "src"), (recipe.target_language, "tgt")):
+        write_toy_corpus(folder / f"toy-{seed}", TRAIN_PAIRS, TEST_PAIRS, TEST_PAIRS, seed)
+        for language, toy_language in ((recipe.source_language, "src"), (recipe.target_language, "tgt")):
             ending = recipe.endings.get(language, language)
-            path = home / "corpora" / f"{files.stem}.{ending}{recipe.suffix}"
+            path = folder / "corpora" / f"{files.stem}.{ending}{recipe.suffix}"
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write(path, (home / f"toy-{seed}" / f"{split}.{invented}").read_bytes())
+            _write(path, (folder / f"toy-{seed}" / f"{split}.{toy_language}").read_bytes())
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Compressed, if the name says so."""
+    """Write a file, compressed according to its suffix."""
     compressors: dict[str, Callable[[bytes], bytes]] = {
         ".gz": gzip.compress,
         ".bz2": bz2.compress,

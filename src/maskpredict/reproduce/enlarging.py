@@ -1,7 +1,7 @@
-"""The stage `enlarge`: more sources for the teacher to translate.
+"""Stage `enlarge`: augments the distilled text by back-translation.
 
-A student that meets few short sentences often knows them by heart in the end, and guesses badly at new ones. So a model
-for the other direction says the targets of some corpora in several ways, and the teacher translates these too.
+A student that sees the same few short sentences very often overfits to them. So a model of the opposite direction
+translates the targets of some corpora into several sources each, and the teacher translates these sources.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ from maskpredict.distill import DistillConfig, distill
 from maskpredict.reproduce.recipe import EnlargeConfig
 
 SUFFIX = "-back"
-"""Follows the names of corpora whose sources were translated back from their targets."""
+"""Suffix of the names of back-translated corpora."""
 
 Distillation = Callable[[Path, Path, Path], DistillConfig]
-"""(data, teacher, out) -> how the recipe distills, in the time that is left."""
+"""(data, teacher, out) -> distillation config of the recipe, with the remaining time."""
 
 
 def enlarge(config: EnlargeConfig, distillation: Distillation, work: Path, *, quiet: bool) -> bool:
-    """Make WORK/enlarged, what is distilled with more sources, or go on with it; False when the time was over."""
-    if (work / "enlarged").exists():  # it appears whole: whoever made it was killed before writing that down
+    """Make WORK/enlarged, the distilled text with more pairs, or resume it; returns False if the time was over."""
+    if (work / "enlarged").exists():  # complete, but the process was killed before it wrote the record
         return True
-    steps, languages = work / "enlarging", Dataset(work / "data").languages
+    folder, languages = work / "enlarging", Dataset(work / "data").languages
     turned, targets, back, turned_back, sources, translated = (
-        steps / name for name in ("turned", "targets", "back", "turned-back", "sources", "translated")
+        folder / name for name in ("turned", "targets", "back", "turned-back", "sources", "translated")
     )
-    _unless_there(turned, lambda: turn_around(work / "data", turned, config.corpora))
-    _unless_there(targets, lambda: join([turned, *_gathered(work, languages.target)], targets))
+    _make_once(turned, lambda: turn_around(work / "data", turned, config.corpora))
+    _make_once(targets, lambda: join([turned, *_gathered(work, languages.target)], targets))
     several = replace(distillation(targets, Path(config.model), back), choose="n_best", n=config.n)
     if not distill(several, quiet=quiet).finished:
         return False
-    _unless_there(turned_back, lambda: turn_around(back, turned_back, suffix=SUFFIX))
-    _unless_there(sources, lambda: join([turned_back, *_gathered(work, languages.source)], sources))
+    _make_once(turned_back, lambda: turn_around(back, turned_back, suffix=SUFFIX))
+    _make_once(sources, lambda: join([turned_back, *_gathered(work, languages.source)], sources))
     if not distill(distillation(sources, work / "teacher", translated), quiet=quiet).finished:
         return False
     join([work / "distilled", translated], work / "enlarged")
-    shutil.rmtree(steps)
+    shutil.rmtree(folder)
     return True
 
 
 def _gathered(work: Path, language: str) -> list[Path]:
-    """The sentences of this language that the stage `gather` found, if any."""
+    """Monolingual sentences of this language from the stage `gather`, if any."""
     folder = work / "gathered" / language
     return [folder] if folder.exists() else []
 
 
-def _unless_there(folder: Path, make: Callable[[], None]) -> None:
-    """Make a folder that a call before, cut short, has not made."""
+def _make_once(folder: Path, make: Callable[[], None]) -> None:
+    """Call `make` unless an earlier, interrupted call has made the folder."""
     if not folder.exists():
         make()

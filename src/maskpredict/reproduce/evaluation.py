@@ -1,9 +1,9 @@
-"""The stage `evaluate`: sacreBLEU of every system and setting on every test set, a file for each.
+"""Stage `evaluate`: sacreBLEU of every system and setting on every test set, one file each.
 
 RESULTS/SYSTEM.SETTING.SPLIT.json   score, signature, settings, sentences, seconds, versions, device
 RESULTS/SYSTEM.SETTING.SPLIT.txt    the translations
 
-A score that is there is not computed again, so the stage goes on wherever it stopped.
+An existing score is not computed again, so an interrupted stage resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -27,59 +27,59 @@ from maskpredict.decoding.engine import Engine
 from maskpredict.evaluate.normalization import normalize
 from maskpredict.evaluate.scores import score_corpus
 from maskpredict.progress import Progress, Task
-from maskpredict.reproduce.recipe import EvaluateConfig
+from maskpredict.reproduce.recipe import EvaluateStageConfig
 from maskpredict.runtime.translator import Translator
 
 WINDOW = 1_024
-"""Lines between two looks at the clock."""
+"""Lines between two checks of the deadline."""
 METRIC = "bleu"
 SYSTEMS = ("teacher", "student", "final")
-"""What is scored, in the order in which it is made."""
+"""Scored systems, in the order in which they are trained."""
 
 
 @dataclass(frozen=True)
-class Score:
-    """A score, and all that it depends on."""
+class SplitScore:
+    """BLEU of a system on a test split, with everything that it depends on; field names are JSON keys."""
 
     system: str
-    """teacher, student or final."""
+    """`teacher`, `student` or `final`."""
     settings: dict[str, Any]
-    """Of decoding; what is not here is as the model folder says."""
+    """Decoding settings; all others are those of the model folder."""
     split: str
     sentences: int
     bleu: float
     signature: str
-    """sacreBLEU's: what the score can be compared with."""
+    """sacreBLEU signature."""
     seconds: float
-    """Time to translate, the model being loaded."""
+    """Translation time, without loading the model."""
     compute_type: str
     device: str
     versions: dict[str, str]
 
     @property
     def name(self) -> str:
-        """Stem of its files."""
+        """Stem of the score's files."""
         return score_name(self.system, self.settings, self.split)
 
 
 def score_name(system: str, settings: Mapping[str, Any], split: str) -> str:
-    """Such as `student.iterations-10.length_candidates-5.test`."""
+    """Stem of the files of a score, such as `student.iterations-10.length_candidates-5.test`."""
     return ".".join([system, *(f"{key}-{value}" for key, value in settings.items()), split])
 
 
-def read_scores(results: Path) -> list[Score]:
-    """All scores in a folder: the teacher's first, then by system and settings."""
-    scores = [Score(**json.loads(path.read_text(encoding="utf-8"))) for path in results.glob("*.json")]
+def read_scores(results: Path) -> list[SplitScore]:
+    """All scores in a folder, sorted by system, the teacher first, and settings."""
+    scores = [SplitScore(**json.loads(path.read_text(encoding="utf-8"))) for path in results.glob("*.json")]
     return sorted(scores, key=lambda score: (SYSTEMS.index(score.system), _natural(score.name)))
 
 
 def scores_text(results: Path) -> str:
-    """All scores in a folder as JSON, to be kept in one file."""
+    """All scores in a folder as JSON text."""
     return json.dumps([asdict(score) for score in read_scores(results)], indent=2, ensure_ascii=False) + "\n"
 
 
 def evaluate(
-    config: EvaluateConfig,
+    config: EvaluateStageConfig,
     models: Mapping[str, Path],
     data: Path,
     results: Path,
@@ -87,9 +87,9 @@ def evaluate(
     *,
     quiet: bool = False,
 ) -> bool:
-    """Compute the scores that are missing in `results`; False when `stop()` ended it before the last.
+    """Compute the scores that are missing in `results`; returns False if `stop()` ended it early.
 
-    `models` are the model or run folders of teacher and student, and of the final model where there is one.
+    `models` are the model or run folders of teacher and student, and of the final model if there is one.
     """
     results.mkdir(parents=True, exist_ok=True)
     scoring = _Scoring(config, Dataset(data), results, stop)
@@ -102,26 +102,30 @@ def evaluate(
 
 @dataclass(frozen=True)
 class _Scoring:
-    config: EvaluateConfig
+    config: EvaluateStageConfig
     dataset: Dataset
     results: Path
     stop: Callable[[], bool]
 
     def score_system(self, system: str, model: Path, settings: Sequence[dict[str, Any]], progress: Progress) -> bool:
-        """Compute a system's missing scores; False when told to stop before the last."""
+        """Compute a system's missing scores; returns False if it was stopped early."""
         splits = [split for split in self.dataset.splits if split not in ("train", "valid")]
-        missing = [(own, split) for own in settings for split in splits if not self._is_there(system, own, split)]
+        missing = [
+            (setting, split) for setting in settings for split in splits if not self._exists(system, setting, split)
+        ]
         if not missing:
             return True
         translator = Translator(model, device=self.config.device, compute_type=self.config.compute_type)
-        for own, split in missing:
+        for setting, split in missing:
             lines = len(self.dataset.split(split))
-            task = progress.task(f"Scoring {score_name(system, own, split)}", min(lines, self.config.limit or lines))
-            if not self._score(system, translator, own, split, task):
+            task = progress.task(
+                f"Scoring {score_name(system, setting, split)}", min(lines, self.config.limit or lines)
+            )
+            if not self._score(system, translator, setting, split, task):
                 return False
         return True
 
-    def _is_there(self, system: str, settings: Mapping[str, Any], split: str) -> bool:
+    def _exists(self, system: str, settings: Mapping[str, Any], split: str) -> bool:
         return (self.results / f"{score_name(system, settings, split)}.json").exists()
 
     def _score(self, system: str, translator: Translator, settings: dict[str, Any], split: str, task: Task) -> bool:
@@ -134,15 +138,15 @@ class _Scoring:
             return False
         seconds = time.monotonic() - started
         language = self.dataset.languages.target
-        scored, right = (normalize(lines, self.config.normalize) for lines in (outputs, references))
-        (said,) = score_corpus(scored, [right], metrics=[METRIC], target_language=language).scores
-        score = Score(
+        normalized, targets = (normalize(lines, self.config.normalize) for lines in (outputs, references))
+        (bleu,) = score_corpus(normalized, [targets], metrics=[METRIC], target_language=language).scores
+        score = SplitScore(
             system=system,
             settings=settings,
             split=split,
             sentences=len(outputs),
-            bleu=round(said.score, 2),
-            signature=_signed(said.signature, self.config.normalize),
+            bleu=round(bleu.score, 2),
+            signature=_full_signature(bleu.signature, self.config.normalize),
             seconds=round(seconds, 2),
             compute_type=self.config.compute_type,
             device=device_name(translator.engine),
@@ -154,24 +158,24 @@ class _Scoring:
     def _translate(
         self, translator: Translator, settings: dict[str, Any], sources: Sequence[str], task: Task
     ) -> list[str] | None:
-        """All translations; None when told to stop before the last window."""
+        """All translations; None if it was stopped early."""
         limit = self.config.batch_tokens
-        found = translator.translate_stream(sources, window=WINDOW, max_batch_size=limit, **settings)
+        translations = translator.translate_stream(sources, window=WINDOW, max_batch_size=limit, **settings)
         outputs: list[str] = []
         while len(outputs) < len(sources):
             if self.stop():
                 return None
-            window = list(islice(found, WINDOW))
+            window = list(islice(translations, WINDOW))
             outputs += [translation.text for translation in window]
             task.advance(len(window))
         return outputs
 
 
-def _signed(signature: str, normalization: str) -> str:
+def _full_signature(signature: str, normalization: str) -> str:
     return f"{signature}|normalize:{normalization}" if normalization else signature
 
 
-def _write(results: Path, score: Score, outputs: Sequence[str]) -> None:
+def _write(results: Path, score: SplitScore, outputs: Sequence[str]) -> None:
     (results / f"{score.name}.txt").write_text("".join(f"{line}\n" for line in outputs), encoding="utf-8")
     partial = results / f"{score.name}.partial"
     partial.write_text(json.dumps(asdict(score), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -179,12 +183,12 @@ def _write(results: Path, score: Score, outputs: Sequence[str]) -> None:
 
 
 def _natural(name: str) -> list[str | int]:
-    """A key that sorts 4 before 10."""
+    """Sort key that puts 4 before 10."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 
 def versions() -> dict[str, str]:
-    """Of what computes a score."""
+    """Versions of the packages that compute a score."""
     return {
         "maskpredict": maskpredict.__version__,
         "python": platform.python_version(),
@@ -194,7 +198,7 @@ def versions() -> dict[str, str]:
 
 
 def device_name(engine: Engine) -> str:
-    """Return the name of the device that computed, in its maker's words."""
+    """Product name of a GPU; for a CPU, its architecture."""
     if engine.device.startswith("cuda"):
         return torch.cuda.get_device_name(engine.device)
     return f"{engine.device} ({platform.machine()})"

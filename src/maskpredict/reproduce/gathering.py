@@ -1,4 +1,4 @@
-"""The stage `gather`: text of one language alone, for the stage `enlarge`, which may be made where no corpora are."""
+"""Stage `gather`: encodes monolingual text for the stage `enlarge`, which may run on a machine without the corpora."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from maskpredict.reproduce.recipe import Recipe
 
 
 def gather(recipe: Recipe, data: Path | None, work: Path) -> None:
-    """Make WORK/gathered: for each language that the recipe has text of, a data folder to translate it from."""
+    """Make WORK/gathered: a data folder for each language of which the recipe has monolingual text."""
     assert recipe.enlarge is not None
-    home = corpora_folder(recipe, data)
+    corpora = corpora_folder(recipe, data)
     for language in dict.fromkeys(text.language for text in recipe.enlarge.text):
         out = work / "gathered" / language
-        if out.exists():  # it appears whole: whoever made it was killed before making the next
+        if out.exists():  # complete, but the process was killed before the next one
             continue
-        own = [text for text in recipe.enlarge.text if text.language == language]
-        paths = {text.name: corpus_file(recipe, home, text.stem, language) for text in own}
+        texts = [text for text in recipe.enlarge.text if text.language == language]
+        paths = {text.name: corpus_file(recipe, corpora, text.stem, language) for text in texts}
         like = work / "data"
         if language == recipe.target_language:
             like = work / "gathered" / "turned"

@@ -1,4 +1,4 @@
-"""The stage `prepare`: the recipe's corpora become a data folder."""
+"""Stage `prepare`: makes a data folder from the corpora of the recipe."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from maskpredict.reproduce.recipe import CorpusFiles, Recipe
 
 
 def prepare_data(recipe: Recipe, data: Path | None, corpus: Path, out: Path, *, quiet: bool) -> None:
-    """Make the data folder `out` from the corpora in `data`, or from those that the recipe writes into `corpus`."""
-    if out.exists():  # it appears whole: whoever made it was killed before writing that down
+    """Make the data folder `out` from the corpora in `data`, or from a toy corpus that is written to `corpus`."""
+    if out.exists():  # complete, but the process was killed before it wrote the record
         return
     if recipe.toy:
-        toy, home = recipe.toy, corpus
-        write_toy_corpus(home, toy.train_pairs, toy.valid_pairs, toy.test_pairs, toy.seed)
+        toy, folder = recipe.toy, corpus
+        write_toy_corpus(folder, toy.train_pairs, toy.valid_pairs, toy.test_pairs, toy.seed)
     else:
-        home = corpora_folder(recipe, data)
+        folder = corpora_folder(recipe, data)
     config = PrepareConfig(
         source_language=recipe.source_language,
         target_language=recipe.target_language,
         out=out,
-        train=_corpora(recipe, home, recipe.train),
-        valid=_corpora(recipe, home, recipe.valid),
-        test=_corpora(recipe, home, recipe.test),
+        train=_corpora(recipe, folder, recipe.train),
+        valid=_corpora(recipe, folder, recipe.valid),
+        test=_corpora(recipe, folder, recipe.test),
         cleaning=recipe.cleaning,
         vocabulary=recipe.vocabulary,
     )
@@ -36,25 +36,25 @@ def prepare_data(recipe: Recipe, data: Path | None, corpus: Path, out: Path, *, 
 
 
 def corpora_folder(recipe: Recipe, data: Path | None) -> Path:
-    """Where the corpora are."""
+    """Folder of the corpora; raises `UserError` if it was not given."""
     if data is None:
-        raise UserError(f"say with --data in which folder the corpora are: {recipe.where}")
+        raise UserError(f"give the folder of the corpora with --data: {recipe.where}")
     return data
 
 
-def corpus_file(recipe: Recipe, home: Path, stem: str, language: str) -> Path:
-    """The file of a corpus in one of its languages."""
-    path = home / f"{stem}.{recipe.endings.get(language, language)}{recipe.suffix}"
+def corpus_file(recipe: Recipe, folder: Path, stem: str, language: str) -> Path:
+    """Path of a corpus file in one language; raises `UserError` if it is missing."""
+    path = folder / f"{stem}.{recipe.endings.get(language, language)}{recipe.suffix}"
     if not path.exists():
         raise UserError(f"{path} is missing; {recipe.where or 'check --data.'}")
     return path
 
 
-def _corpora(recipe: Recipe, home: Path, corpora: tuple[CorpusFiles, ...]) -> tuple[CorpusConfig, ...]:
-    return tuple(_corpus(recipe, home, files) for files in corpora)
+def _corpora(recipe: Recipe, folder: Path, corpora: tuple[CorpusFiles, ...]) -> tuple[CorpusConfig, ...]:
+    return tuple(_corpus(recipe, folder, files) for files in corpora)
 
 
-def _corpus(recipe: Recipe, home: Path, files: CorpusFiles) -> CorpusConfig:
+def _corpus(recipe: Recipe, folder: Path, files: CorpusFiles) -> CorpusConfig:
     languages = (recipe.source_language, recipe.target_language)
-    source, target = (corpus_file(recipe, home, files.stem, language) for language in languages)
+    source, target = (corpus_file(recipe, folder, files.stem, language) for language in languages)
     return CorpusConfig(name=files.name, source=source, target=target, weight=files.weight)

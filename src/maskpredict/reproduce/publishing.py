@@ -1,8 +1,8 @@
-"""What a recipe leaves for others to see: scores, how they were made, the analysis. No sentence of a corpus is in it.
+"""Publishable results of a recipe: scores, their provenance and the analysis, without sentences of a corpus.
 
 RESULTS/scores.json   every score, with settings, signature, sentences, versions and device
-RESULTS/made.json     the command, every value of the recipe with its seeds, and what the training runs took
-RESULTS/...           the analysis and its report, where the recipe asks for one
+RESULTS/made.json     the command, all values of the recipe, and updates and time of the training runs
+RESULTS/...           the analysis and its report, if the recipe has one
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from maskpredict.config import to_dict
-from maskpredict.report.write import SCORES_FILE
+from maskpredict.paper.report.write import SCORES_FILE
 from maskpredict.reproduce.evaluation import read_scores, scores_text
 from maskpredict.reproduce.recipe import Recipe
 from maskpredict.reproduce.shipping import last_state
@@ -22,7 +22,7 @@ MADE_FILE = "made.json"
 
 
 def publish(command: str, recipe: Recipe, work: Path, results: Path) -> None:
-    """Write what there is so far into the folder `results`."""
+    """Write the results so far into the folder `results`."""
     if (work / "analysis").exists():
         shutil.copytree(work / "analysis", results, ignore=shutil.ignore_patterns("*.partial"), dirs_exist_ok=True)
     if not read_scores(work / "results"):
@@ -34,7 +34,7 @@ def publish(command: str, recipe: Recipe, work: Path, results: Path) -> None:
 
 
 def _runs(recipe: Recipe, work: Path) -> dict[str, dict[str, Any]]:
-    """Seed, updates and seconds of each model whose run is here."""
+    """Seed, updates and seconds of each model with a run folder."""
     states = {name: last_state(work / name) for name in recipe.trained}
     return {
         name: {

@@ -1,4 +1,4 @@
-"""A recipe: every value that leads from raw text to a model with scores."""
+"""`Recipe`: all values of an experiment, from raw text to a scored model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from maskpredict.analyze.run import check_names
 from maskpredict.config import from_dict, load_config
 from maskpredict.corpus.cleaning import CleaningConfig
 from maskpredict.corpus.vocabulary import VocabularyConfig
@@ -17,6 +16,7 @@ from maskpredict.distill import DistillConfig
 from maskpredict.errors import UserError
 from maskpredict.evaluate.normalization import normalize
 from maskpredict.model.config import preset
+from maskpredict.paper.run import check_names
 from maskpredict.training.config import TrainConfig
 
 T = TypeVar("T")
@@ -29,48 +29,48 @@ RESERVED = {"prepare", "teacher", "distill", "student", "gather", "enlarge", "fi
 
 @dataclass(frozen=True)
 class CorpusFiles:
-    """Two aligned files, one for each language."""
+    """A parallel corpus: two aligned files, one for each language."""
 
     stem: str
-    """Path in the folder of the data; the language and `suffix` follow, as in STEM.de.xz."""
+    """Path in the folder of --data without language and `suffix`, as in STEM.de.xz."""
     name: str = ""
-    """Name in reports and of a test set; empty: the file's."""
+    """Name of the corpus or test set; empty: that of the file."""
     weight: float = 1.0
-    """How often training draws this corpus, relative to its size."""
+    """Sampling weight in training, relative to the size of the corpus."""
 
 
 @dataclass(frozen=True)
 class ToyCorpus:
-    """A corpus of the toy language, written on the spot as train, valid and test."""
+    """A generated corpus of the toy language, with the splits train, valid and test."""
 
     train_pairs: int
-    """Pairs to learn from."""
+    """Number of training pairs."""
     valid_pairs: int
-    """Pairs to choose checkpoints by."""
+    """Number of validation pairs."""
     test_pairs: int
-    """Pairs to score on."""
+    """Number of test pairs."""
     seed: int = 1
-    """Of the sentences."""
+    """Random seed."""
 
 
 @dataclass(frozen=True)
-class EvaluateConfig:
-    """What is scored on every test set, with sacreBLEU."""
+class EvaluateStageConfig:
+    """Scores to compute with sacreBLEU on every test set."""
 
     teacher: tuple[dict[str, Any], ...] = ({"beam_size": 5},)
     """Decoding settings of the teacher, a score for each."""
     student: tuple[dict[str, Any], ...] = ({"iterations": 10, "length_candidates": 5},)
     """Decoding settings of the student and the final model, a score for each."""
     device: str = "auto"
-    """cpu, cuda, or auto: cuda where there is one."""
+    """cpu, cuda, or auto: cuda if available."""
     compute_type: Literal["float32", "bfloat16", "float16"] = "float32"
-    """Arithmetic of translation."""
+    """Compute type of translation."""
     batch_tokens: int | None = None
-    """Padded tokens computed together; none is what suits the device."""
+    """Batch size in padded tokens; none: the default of the device."""
     limit: int | None = None
-    """Use only the first so many sentences of each test set; none is all."""
+    """Number of sentences of each test set, from the first; none: all."""
     normalize: str = ""
-    """Spelling to unify before scoring: ro, ro-no-diacritics, or empty for none."""
+    """Normalization of spelling before scoring: ro, ro-no-diacritics, or empty for none."""
 
     def __post_init__(self) -> None:
         normalize([], self.normalize)
@@ -80,54 +80,54 @@ class EvaluateConfig:
 
 @dataclass(frozen=True)
 class TextFile:
-    """A file of sentences in one of the two languages, without translations."""
+    """A monolingual file in one of the two languages."""
 
     stem: str
-    """Path in the folder of the data; the language and `suffix` follow, as in STEM.en.xz."""
+    """Path in the folder of --data without language and `suffix`, as in STEM.en.xz."""
     language: str
     """Code of its language."""
     name: str
-    """What it is called in `corpus_weights`."""
+    """Name in `corpus_weights`."""
 
 
 @dataclass(frozen=True)
 class EnlargeConfig:
-    """More sources for the final training: targets translated back, and more text, for the teacher to translate."""
+    """Data augmentation for the final training: the teacher translates back-translated targets and monolingual text."""
 
     model: str
-    """An autoregressive model with the same vocabulary that translates the other way: its name or folder."""
+    """Name or folder of an autoregressive model of the opposite direction with the same vocabulary."""
     corpora: tuple[str, ...]
-    """Names of the corpora whose targets it translates."""
+    """Names of the corpora whose targets are back-translated."""
     n: int = 5
-    """How many ways to say each, the likeliest of its beam; each is a source."""
+    """Back-translations of each target: the n best of the beam."""
     text: tuple[TextFile, ...] = ()
-    """More sentences: those of the source language are sources, those of the target language are translated back."""
+    """Monolingual text; that of the target language is back-translated, that of the source language is not."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """Another model beside teacher and student, trained like one of them but for some values."""
+    """Another model for comparison, trained like teacher or student with some values changed."""
 
     like: Literal["teacher", "student"]
-    """Whose training it repeats."""
+    """Model whose training section it starts from."""
     data: Literal["raw", "distilled", "enlarged"]
-    """The prepared text, that with the teacher's translations as targets, or more of them, as for `final`."""
+    """Training text: the prepared text, the distilled text, or the augmented text of `enlarge`."""
     changes: dict[str, Any] = field(default_factory=dict)
-    """What differs: the keys of `maskpredict train` but data and run."""
+    """Changed values: keys of `maskpredict train` except data and run."""
 
 
 @dataclass(frozen=True)
 class AnalyzeConfig:
-    """What is looked into: the student beside teacher and variants, in the arithmetic of `evaluate`."""
+    """Analyses of the student, compared with teacher and variants, in the compute type of `evaluate`."""
 
     split: str = ""
-    """Test set, as in test.NAME; empty: the first."""
+    """Test split, such as test.NAME; empty: the first."""
     only: tuple[str, ...] = ()
-    """Names of analyses; none is all."""
+    """Names of analyses; empty: all."""
     limit: int | None = None
-    """Use only so many sentences; none is all."""
+    """Number of sentences, from the first; none: all."""
     figure1: str = ""
-    """Source sentence to follow pass by pass; empty: one that comes with the package."""
+    """Source sentence of the analysis figure1; empty: a sentence that comes with the package."""
 
     def __post_init__(self) -> None:
         check_names(self.only)
@@ -135,82 +135,89 @@ class AnalyzeConfig:
 
 @dataclass(frozen=True)
 class ShipConfig:
-    """The model folder that comes out in the end."""
+    """The final model folder."""
 
     precision: Literal["float32", "float16", "bfloat16", "int8"] = "float16"
-    """How its weights are stored."""
+    """Precision of the stored weights."""
     decoding: dict[str, Any] = field(default_factory=dict)
-    """Settings that its folder recommends, such as {length_threshold: 0.1}."""
+    """Recommended decoding settings, such as {length_threshold: 0.1}."""
     card: str = ""
-    """What its model card says about the data."""
+    """Text of the model card on the data."""
     licence: str = ""
-    """What its model card says about who may use it."""
+    """Text of the model card on the licence."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Every stage's values."""
+    """Values of all stages."""
 
     source_language: str
-    """Code of the language to translate from."""
+    """Code of the source language."""
     target_language: str
-    """Code of the language to translate into."""
+    """Code of the target language."""
     train: tuple[CorpusFiles, ...]
-    """Corpora to learn from."""
+    """Training corpora."""
     valid: tuple[CorpusFiles, ...]
-    """Corpora to choose checkpoints by."""
+    """Validation corpora."""
     test: tuple[CorpusFiles, ...]
     """Test sets."""
     teacher: dict[str, Any]
-    """Training of the teacher: the keys of `maskpredict train` but data and run."""
+    """Training of the teacher: keys of `maskpredict train` except data and run."""
     student: dict[str, Any]
-    """Training of the student: the keys of `maskpredict train` but data and run."""
+    """Training of the student: keys of `maskpredict train` except data and run."""
     final: dict[str, Any] | None = None
-    """How the student is trained on, as the model that is shipped: what differs from `student`; none ships that one."""
+    """Continued training of the student, as changes to `student`, for the shipped model; none: ships the student."""
     enlarge: EnlargeConfig | None = None
-    """More sources for the final training; none has the student's."""
+    """Data augmentation for the final training; none: the text of the student."""
     distill: dict[str, Any] = field(default_factory=dict)
-    """The teacher's translating: the keys of `maskpredict distill` but data, teacher, out and seconds."""
-    evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
-    """What is scored."""
+    """Distillation: keys of `maskpredict distill` except data, teacher, out and seconds."""
+    evaluate: EvaluateStageConfig = field(default_factory=EvaluateStageConfig)
+    """Scores to compute."""
     ship: ShipConfig = field(default_factory=ShipConfig)
-    """What comes out."""
+    """The final model folder."""
     variants: dict[str, Variant] = field(default_factory=dict)
-    """Models to compare with, by name; the analysis knows small, raw, baseline, ar_distilled and systems by theirs."""
+    """Models for comparison; the analysis knows the names small, raw, baseline, ar_distilled, and names of systems."""
     analyze: AnalyzeConfig | None = None
-    """What is looked into in the end; none is nothing."""
+    """Analyses at the end; none: no analysis."""
     cleaning: CleaningConfig = field(default_factory=CleaningConfig)
-    """Which training pairs to drop."""
+    """Filtering of training pairs."""
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
-    """How text is cut into subwords."""
+    """Subword vocabulary."""
     suffix: str = ""
-    """What follows the language in the names of corpus files, such as .xz."""
+    """Suffix of corpus files after the language, such as .xz."""
     endings: dict[str, str] = field(default_factory=dict)
-    """What stands for a language in those names, where it is not its code, as in {de: deu}."""
+    """Language parts of those names that differ from the code, such as {de: deu}."""
     where: str = ""
-    """Where to get the corpora: a sentence for those who do not have them."""
+    """Sentence on where to get the corpora, for error messages."""
     toy: ToyCorpus | None = None
-    """Write a corpus of the toy language instead of reading files."""
+    """Generate a corpus of the toy language instead of reading files."""
 
     def __post_init__(self) -> None:
-        # A mistake in the last stage should not wait for the first ones to end.
+        # Check the values of all stages before the first one runs.
         for number, name in enumerate(self.trained):
             start = self.training(name, Path("data"), Path("run")).start_from
             if start == "final" and self.final is None:
-                raise UserError(f"section {name} of the recipe: it starts from final, a section that is not there.")
+                raise UserError(
+                    f"section {name} of the recipe: it starts from final, but the recipe has no section final."
+                )
             if start in self.trained[number:]:
-                raise UserError(f"section {name} of the recipe: it starts from {start}, which has to come before it.")
+                raise UserError(f"section {name} of the recipe: it starts from {start}, which must come before it.")
             if self.text_of(name) == "enlarged" and self.enlarge is None:
-                raise UserError(f"section {name} of the recipe: its data is that of enlarge, which is not there.")
+                raise UserError(
+                    f"section {name} of the recipe: its data is enlarged, but the recipe has no section enlarge."
+                )
         self.distillation(Path("data"), Path("teacher"), Path("out"), None)
         if self.enlarge and self.final is None:
-            raise UserError("section enlarge of the recipe: its text is for section final, which is not there.")
+            raise UserError("section enlarge of the recipe: it is for section final, which the recipe does not have.")
         for text in self.enlarge.text if self.enlarge else ():
             if text.language not in (self.source_language, self.target_language):
-                raise UserError(f"section enlarge of the recipe: {text.name} is in {text.language}, neither language.")
+                raise UserError(
+                    f"section enlarge of the recipe: {text.name} is in {text.language}; use "
+                    f"{self.source_language} or {self.target_language}."
+                )
         for name in self.variants:
             if name in RESERVED or not re.fullmatch(r"[a-z][\w-]*", name):
-                raise UserError(f"{name!r} cannot be the name of a variant, which is a folder too; choose another.")
+                raise UserError(f"{name!r} cannot be the name of a variant and its folder; choose another.")
         if self.analyze and self.analyze.split and self.analyze.split not in self.test_splits:
             raise UserError(
                 f"there is no test set {self.analyze.split!r} to analyze; choose one of {', '.join(self.test_splits)}."
@@ -218,11 +225,11 @@ class Recipe:
 
     @property
     def trained(self) -> list[str]:
-        """The models that are trained, by name."""
+        """Names of all trained models."""
         return ["teacher", "student", *(["final"] if self.final is not None else []), *self.variants]
 
     def text_of(self, name: str) -> Literal["raw", "distilled", "enlarged"]:
-        """What a model is trained on: the prepared text, the teacher's translations, or more of them."""
+        """Training text of a model: prepared, distilled or augmented."""
         if name in self.variants:
             return self.variants[name].data
         if name == "teacher":
@@ -231,12 +238,12 @@ class Recipe:
 
     @property
     def test_splits(self) -> list[str]:
-        """What the test sets are called in the data folder."""
+        """Names of the test splits in the data folder."""
         names = [files.name or Path(files.stem).name for files in self.test]
         return ["test"] if len(names) == 1 else [f"test.{name}" for name in names]
 
     def training(self, name: str, data: Path, run: Path) -> TrainConfig:
-        """The training of the teacher, the student or a variant, in these folders."""
+        """Training config of a model with these folders."""
         with _named(name):
             given = {"data": str(data), "run": str(run)}
             config = _without_folders(TrainConfig, self._training_section(name), given)
@@ -253,19 +260,19 @@ class Recipe:
         return _changed(sections[variant.like], variant.changes)
 
     def distillation(self, data: Path, teacher: Path, out: Path, seconds: float | None) -> DistillConfig:
-        """The distillation in these folders, for at most this long."""
+        """Distillation config with these folders and time limit."""
         given = {"data": str(data), "teacher": str(teacher), "out": str(out), "seconds": seconds}
         with _named("distill"):
             return _without_folders(DistillConfig, self.distill, given)
 
 
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
-    """The recipe of a YAML file, with some values changed."""
+    """Read a recipe from a YAML file, with overrides `key=value`."""
     return load_config(Recipe, path, overrides)
 
 
 def _changed(section: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The section with some values replaced, mappings key by key."""
+    """Merge `changes` into the section, recursively for mappings."""
     changed = dict(section)
     for key, value in changes.items():
         below = changed.get(key)
@@ -276,13 +283,13 @@ def _changed(section: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str
 
 def _without_folders(cls: type[T], section: Mapping[str, Any], given: Mapping[str, Any]) -> T:
     if taken := sorted(section.keys() & given.keys()):
-        raise UserError(f"{taken[0]} is not for a recipe to say; leave it out.")
+        raise UserError(f"a recipe cannot set {taken[0]}; leave it out.")
     return from_dict(cls, {**section, **given})
 
 
 @contextmanager
 def _named(section: str) -> Iterator[None]:
-    """Say in which section of the recipe a mistake is."""
+    """Prefixes errors with the section of the recipe."""
     try:
         yield
     except UserError as error:

@@ -1,4 +1,4 @@
-"""WORK/STAGE.json: what a stage was made from, so that a later call knows whether it still holds."""
+"""WORK/STAGE.json: record of the values that a stage depends on, so that a later call detects changes."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from maskpredict.errors import UserError
 
 @dataclass(frozen=True)
 class Record:
-    """Where a stage stands."""
+    """State of a stage; field names are JSON keys."""
 
     fingerprint: str
-    """Of its values and of the stages before it."""
+    """SHA-256 of its values and of the stages before it."""
     values: dict[str, Any]
-    """The values that its result depends on."""
+    """Values that its result depends on."""
     finished: bool = False
     seconds: float = 0.0
-    """Time spent on it so far, over all pieces."""
+    """Time spent on it so far, over all calls."""
 
     @classmethod
     def read(cls, path: Path) -> Record | None:
-        """The record of a stage; None if it was never begun."""
+        """Read the record of a stage; None if it was never started."""
         try:
             return cls(**json.loads(path.read_text(encoding="utf-8")))
         except FileNotFoundError:
@@ -35,22 +35,22 @@ class Record:
             raise UserError(f"{path} is damaged; copy it again, or delete it if its stage is not finished.") from error
 
     def write(self, path: Path) -> None:
-        """Save the record, whole or not at all."""
+        """Save the record atomically."""
         partial = path.with_name(f"{path.name}.partial")
         partial.write_text(json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         partial.replace(path)
 
-    def can_go_on(self, values: Mapping[str, Any], before: str, growing: Sequence[str]) -> bool:
-        """Whether the only change since then is that some of the `growing` values have grown."""
+    def can_continue(self, values: Mapping[str, Any], before: str, growing: Sequence[str]) -> bool:
+        """True if some of the `growing` values have grown since then and nothing else has changed."""
         if fingerprint(self.values, before) != self.fingerprint:
             return False  # a stage before it has changed
         grown = {name: values[name] for name in growing if _is_more(values[name], self.values[name])}
         return _difference("", {**self.values, **grown}, json.loads(json.dumps(values))) is None
 
     def difference(self, values: Mapping[str, Any]) -> str:
-        """Which value is another now, in words."""
-        found = _difference("", self.values, json.loads(json.dumps(values)))
-        return found or "a stage before it has changed"
+        """Sentence on the first changed value."""
+        difference = _difference("", self.values, json.loads(json.dumps(values)))
+        return difference or "a stage before it has changed"
 
 
 def fingerprint(values: Mapping[str, Any], before: str) -> str:
@@ -60,7 +60,7 @@ def fingerprint(values: Mapping[str, Any], before: str) -> str:
 
 
 def set_aside(paths: list[Path]) -> str:
-    """Rename earlier results, all with one number; returns how the first is called now."""
+    """Rename earlier results with a common number; returns the new name of the first."""
     number = 1
     while any(_old(path, number).exists() for path in paths):
         number += 1
@@ -75,7 +75,7 @@ def _old(path: Path, number: int) -> Path:
 
 
 def _is_more(now: float | None, before: float | None) -> bool:
-    """None is no limit at all."""
+    """True if the limit has grown; None is no limit."""
     return before is not None and (now is None or now > before)
 
 
@@ -83,7 +83,7 @@ def _difference(key: str, before: Any, now: Any) -> str | None:
     if isinstance(before, dict) and isinstance(now, dict):
         for name in {**before, **now}:
             inner = f"{key}.{name}" if key else name
-            if found := _difference(inner, before.get(name), now.get(name)):
-                return found
+            if difference := _difference(inner, before.get(name), now.get(name)):
+                return difference
         return None
     return None if before == now else f"{key} was {json.dumps(before)} and is {json.dumps(now)} now"

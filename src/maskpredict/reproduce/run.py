@@ -1,4 +1,4 @@
-"""`reproduce`: go through the stages of a recipe, as far as the time allows, skipping what is done."""
+"""`reproduce`: runs the stages of a recipe within a time limit, and skips finished ones."""
 
 from __future__ import annotations
 
@@ -14,26 +14,31 @@ from maskpredict.errors import UserError
 from maskpredict.reproduce.deadline import Deadline
 from maskpredict.reproduce.recipe import Recipe
 from maskpredict.reproduce.records import Record, fingerprint, set_aside
-from maskpredict.reproduce.stages import Job, Stage, stages
+from maskpredict.reproduce.stages import Stage, StageContext, stages
 
-COMPANY = int(os.environ.get("WORLD_SIZE", "1")) > 1
-"""True under torchrun, when other processes work beside this one."""
-FIRST = os.environ.get("RANK", "0") == "0"
-"""True for the one process that writes records."""
+
+def is_distributed() -> bool:
+    """True under torchrun with several processes."""
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1
+
+
+def is_main_process() -> bool:
+    """True for the process that writes records."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 class State(StrEnum):
-    """Where a stage stands."""
+    """State of a stage."""
 
     waiting = "waiting"
-    begun = "begun"
+    unfinished = "unfinished"
     finished = "finished"
     out_of_date = "out of date"
 
 
 @dataclass(frozen=True)
 class StageState:
-    """Where a stage of a recipe stands, and why."""
+    """A stage of a recipe with its state and its record."""
 
     stage: Stage
     state: State
@@ -43,26 +48,26 @@ class StageState:
 
     @property
     def reason(self) -> str:
-        """Why it is out of date, in words."""
+        """Reason why it is out of date; empty if it is not."""
         return self.record.difference(self.values) if self.record and self.state is State.out_of_date else ""
 
     @property
     def seconds(self) -> float:
-        """Time spent on it so far."""
+        """Time spent on the stage so far."""
         return self.record.seconds if self.record else 0.0
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """How a call of `reproduce` ended."""
+    """Outcome of a call of `reproduce`."""
 
     finished: bool
     left: tuple[str, ...]
-    """Stages that the same call has to go on with, in order."""
+    """Unfinished stages, in order; the same call continues with them."""
 
 
 def stage_states(recipe: Recipe, work: Path) -> list[StageState]:
-    """Where each stage stands in this folder."""
+    """State of each stage in this folder."""
     states: dict[str, StageState] = {}
     for stage in stages(recipe):
         values = stage.values(recipe)
@@ -70,8 +75,8 @@ def stage_states(recipe: Recipe, work: Path) -> list[StageState]:
         now = fingerprint(values, before)
         record = Record.read(_record_path(work, stage))
         state = _state(record, now)
-        if record and state is State.out_of_date and record.can_go_on(values, before, stage.goes_on_with_more):
-            state = State.begun
+        if record and state is State.out_of_date and record.can_continue(values, before, stage.growing):
+            state = State.unfinished
         states[stage.name] = StageState(stage, state, values, now, record)
     return list(states.values())
 
@@ -86,91 +91,93 @@ def reproduce(
     redo: bool = False,
     quiet: bool = False,
 ) -> Reproduction:
-    """Make the stages of a recipe in the folder `work`, or go on with them, for at most `seconds`.
+    """Run the stages of a recipe in the folder `work`, or continue them, for at most `seconds`.
 
-    `data` is where the corpora lie, `stage` the only stage to make. A stage whose values have changed is made again
+    `data` is the folder of the corpora, `stage` the only stage to run. A stage whose values have changed is run again
     only with `redo`, and its earlier result is kept under another name.
     """
-    job = Job(recipe, work, data, Deadline(seconds), quiet)
+    context = StageContext(recipe, work, data, Deadline(seconds), quiet)
     states = stage_states(recipe, work)
     wanted = _wanted(states, stage)
     if stage is not None:
         _check_inputs(wanted[0], states, work)
-    _refuse_surprises(wanted, work, redo)
-    for number, own in enumerate(wanted):
-        if own.state is State.finished:
+    _validate_states(wanted, work, redo)
+    for number, current in enumerate(wanted):
+        if current.state is State.finished:
             continue
-        _refuse_company(own.stage)
-        if own.state is State.out_of_date and FIRST:
-            kept = set_aside([*(work / name for name in own.stage.makes), _record_path(work, own.stage)])
-            logging.getLogger(__name__).warning("The earlier result of %s is kept as %s.", own.stage.name, kept)
-        if own.state is State.out_of_date:
-            own = replace(own, record=None)
-        if job.deadline.over or not _make(own, job):
+        _refuse_several_processes(current.stage)
+        if current.state is State.out_of_date and is_main_process():
+            kept = set_aside([*(work / name for name in current.stage.makes), _record_path(work, current.stage)])
+            logging.getLogger(__name__).warning("The earlier result of %s is kept as %s.", current.stage.name, kept)
+        if current.state is State.out_of_date:
+            current = replace(current, record=None)
+        if context.deadline.over or not _run_stage(current, context):
             return Reproduction(False, tuple(later.stage.name for later in wanted[number:]))
     return Reproduction(True, ())
 
 
-def _make(own: StageState, job: Job) -> bool:
-    """Work on a stage and write down how far it came."""
-    path, started = _record_path(job.work, own.stage), time.monotonic()
-    record = Record(own.fingerprint, own.values, seconds=own.seconds)
-    job.work.mkdir(parents=True, exist_ok=True)
-    if FIRST:
+def _run_stage(current: StageState, context: StageContext) -> bool:
+    """Run a stage and write its record; returns True if it is finished."""
+    path, started = _record_path(context.work, current.stage), time.monotonic()
+    record = Record(current.fingerprint, current.values, seconds=current.seconds)
+    context.work.mkdir(parents=True, exist_ok=True)
+    if is_main_process():
         record.write(path)
-    finished = own.stage.go_on(job)
-    seconds = round(own.seconds + time.monotonic() - started, 1)
-    if FIRST:
+    finished = current.stage.run(context)
+    seconds = round(current.seconds + time.monotonic() - started, 1)
+    if is_main_process():
         replace(record, finished=finished, seconds=seconds).write(path)
     return finished
 
 
-def _refuse_company(stage: Stage) -> None:
-    """What one process does must not be done by several at once."""
-    if COMPANY and not stage.shared:
-        raise UserError(f"the stage {stage.name} is made by one process; call it without torchrun.")
+def _refuse_several_processes(stage: Stage) -> None:
+    """Raise `UserError` under torchrun for a stage that runs in one process."""
+    if is_distributed() and not stage.shared:
+        raise UserError(f"the stage {stage.name} runs in one process; run it without torchrun.")
 
 
 def _wanted(states: list[StageState], name: str | None) -> list[StageState]:
     if name is None:
         return states
-    found = [own for own in states if own.stage.name == name]
-    if not found:
-        names = ", ".join(own.stage.name for own in states)
+    matching = [current for current in states if current.stage.name == name]
+    if not matching:
+        names = ", ".join(current.stage.name for current in states)
         raise UserError(f"there is no stage {name!r}; choose one of {names}.")
-    return found
+    return matching
 
 
 def _check_inputs(wanted: StageState, states: list[StageState], work: Path) -> None:
-    """What the stage reads must be there; its record may have stayed on another machine, but must not contradict."""
-    for own in states:
-        if own.stage.name not in wanted.stage.needs:
+    """Raise `UserError` if an input of the stage is missing or outdated; its record may be on another machine."""
+    for current in states:
+        if current.stage.name not in wanted.stage.needs:
             continue
-        result = work / own.stage.makes[0]
-        there = result.exists() and own.state in (State.finished, State.waiting)
-        if not there:
-            state = own.state if result.exists() else "not there"
-            raise UserError(f"{wanted.stage.name} needs {result}, which is {state}; make the stage {own.stage.name}.")
+        result = work / current.stage.makes[0]
+        usable = result.exists() and current.state in (State.finished, State.waiting)
+        if not usable:
+            state = current.state if result.exists() else "missing"
+            raise UserError(
+                f"{wanted.stage.name} needs {result}, which is {state}; run the stage {current.stage.name}."
+            )
 
 
-def _refuse_surprises(wanted: list[StageState], work: Path, redo: bool) -> None:
-    """Nothing is thrown away or built upon unless it is known to be what was asked for."""
-    for own in wanted:
-        name, result = own.stage.name, work / own.stage.makes[0]
-        if own.state is State.out_of_date and not redo:
+def _validate_states(wanted: list[StageState], work: Path, redo: bool) -> None:
+    """Raise `UserError` for outdated stages without `redo`, and for results that contradict the records."""
+    for current in wanted:
+        name, result = current.stage.name, work / current.stage.makes[0]
+        if current.state is State.out_of_date and not redo:
             raise UserError(
-                f"the stage {name} in {work} is out of date ({own.reason}); go back to the old values, "
-                "or add --redo to make it and what follows again, keeping the old results beside."
+                f"the stage {name} in {work} is out of date ({current.reason}); go back to the old values, "
+                "or add --redo to run it and the following stages again, which keeps the old results."
             )
-        if own.state is State.waiting and result.exists():
+        if current.state is State.waiting and result.exists():
             raise UserError(
-                f"{result} is there, but {_record_path(work, own.stage)}, which says how it was made, is not; "
-                "bring it along, or move the folder away."
+                f"{result} exists, but its record {_record_path(work, current.stage)} does not; "
+                "copy the record there, or move the folder away."
             )
-        if own.state is State.finished and not result.exists():
+        if current.state is State.finished and not result.exists():
             raise UserError(
-                f"{_record_path(work, own.stage)} says that {name} is finished, but {result} is not there; "
-                "bring it along, name a later stage with --stage, or delete that file to make it again."
+                f"{_record_path(work, current.stage)} says that {name} is finished, but {result} is missing; "
+                "copy the folder there, name a later stage with --stage, or delete that file to run the stage again."
             )
 
 
@@ -179,7 +186,7 @@ def _state(record: Record | None, now: str) -> State:
         return State.waiting
     if record.fingerprint != now:
         return State.out_of_date
-    return State.finished if record.finished else State.begun
+    return State.finished if record.finished else State.unfinished
 
 
 def _record_path(work: Path, stage: Stage) -> Path:

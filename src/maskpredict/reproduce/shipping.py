@@ -1,4 +1,4 @@
-"""The stage `ship`: the last model as a model folder with a card that says where it comes from and what it can do."""
+"""Stage `ship`: writes the final model folder with its model card."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 from maskpredict.model.folder import ModelFolder
 from maskpredict.model.stored_weights import parameter_count
-from maskpredict.reproduce.evaluation import Score, read_scores
+from maskpredict.reproduce.evaluation import SplitScore, read_scores
 from maskpredict.reproduce.recipe import ShipConfig
 from maskpredict.training.checkpoint import RunState, checkpoints
 
 
 def ship(config: ShipConfig, runs: dict[str, Path], results: Path, out: Path) -> None:
-    """Write the model folder `out` from the last of the run folders, and tell of all runs and their scores."""
+    """Write the model folder `out` from the last run folder, with a model card on all runs and their scores."""
     model = ModelFolder.read(list(runs.values())[-1] / "model")
     card = model_card(config, model, read_scores(results), runs)
-    # What may be there is this stage's own, from a call that was killed before writing that down.
+    # An existing folder is from an earlier call that was killed before it wrote the record.
     generation = {**model.generation, **config.decoding}
     replace(model, card=card, generation=generation).write(out, precision=config.precision, overwrite=True)
 
 
-def model_card(config: ShipConfig, model: ModelFolder, scores: list[Score], runs: dict[str, Path]) -> str:
-    """Data, scores with their signatures, cost and licence, in Markdown."""
+def model_card(config: ShipConfig, model: ModelFolder, scores: list[SplitScore], runs: dict[str, Path]) -> str:
+    """Model card in Markdown: data, scores with signatures, training time and licence."""
     millions = parameter_count(model.weights) / 1e6
     sections = [
         f"# {model.languages.source} to {model.languages.target}",
@@ -36,7 +36,7 @@ def model_card(config: ShipConfig, model: ModelFolder, scores: list[Score], runs
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
-def _scores(scores: list[Score]) -> str:
+def _scores(scores: list[SplitScore]) -> str:
     if not scores:
         return ""
     splits = list(dict.fromkeys(score.split for score in scores))
@@ -47,7 +47,7 @@ def _scores(scores: list[Score]) -> str:
     tests = [f"{split.removeprefix('test.')} ({lines[split]:,})" for split in splits]
     head = [["system", *tests], ["---", *["---:"] * len(splits)]]
     rows = [
-        [name, *(f"{own[split]:.1f}" if split in own else "" for split in splits)] for name, own in by_system.items()
+        [name, *(f"{bleu[split]:.1f}" if split in bleu else "" for split in splits)] for name, bleu in by_system.items()
     ]
     signatures = " and ".join(f"`{signature}`" for signature in dict.fromkeys(score.signature for score in scores))
     return f"## Scores\n\n{_table(head + rows)}\n\nsacreBLEU on raw text, with its lines in brackets: {signatures}."
@@ -64,7 +64,7 @@ def _cost(runs: dict[str, Path]) -> str:
 
 
 def last_state(run: Path) -> RunState | None:
-    """How far a run came; None where its checkpoints were left behind."""
+    """State of the last checkpoint of a run; None without checkpoints."""
     saved = checkpoints(run / "checkpoints")
     return RunState.read(saved[-1]) if saved else None
 

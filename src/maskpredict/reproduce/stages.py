@@ -1,4 +1,4 @@
-"""The stages in their order: what each depends on, what it makes, and how it goes on with it."""
+"""Stages of a recipe in order, with their inputs, outputs and functions."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from maskpredict.reproduce.recipe import Recipe
 from maskpredict.reproduce.shipping import ship
 from maskpredict.training.loop import train
 
-ELSEWHERE = {"device", "threads", "processes", "engine", "batch_tokens", "checkpoint_every", "rewarmup"}
-"""Values that say where and how something is computed, not what: another machine may have others."""
+MACHINE_SETTINGS = {"device", "threads", "processes", "engine", "batch_tokens", "checkpoint_every", "rewarmup"}
+"""Values that do not affect the result, and may differ between machines."""
 _HERE = Path()
 
 
 @dataclass(frozen=True)
-class Job:
-    """One call of `reproduce`."""
+class StageContext:
+    """Arguments of a call of `reproduce`, passed to each stage."""
 
     recipe: Recipe
     work: Path
@@ -38,21 +38,21 @@ class Job:
 
 @dataclass(frozen=True)
 class Stage:
-    """A step of a recipe."""
+    """One stage of a recipe."""
 
     name: str
     makes: tuple[str, ...]
-    """Folders in WORK, the result first."""
+    """Output folders in WORK, the result first."""
     needs: tuple[str, ...]
-    """Stages whose results it reads; the last of them rests on the others."""
+    """Stages whose results it reads; the last one depends on the others."""
     values: Callable[[Recipe], dict[str, Any]]
-    """What its result depends on, besides the stages before it."""
-    go_on: Callable[[Job], bool]
-    """Begin it, or continue; True when it is finished."""
-    goes_on_with_more: tuple[str, ...] = ()
-    """Values that may grow after it is finished: it then goes on from where it was."""
+    """Values that its result depends on, besides the stages before it."""
+    run: Callable[[StageContext], bool]
+    """Starts or resumes the stage; returns True if it is finished."""
+    growing: tuple[str, ...] = ()
+    """Values that may grow after the stage is finished; it then resumes."""
     shared: bool = False
-    """True when several processes, started by torchrun, can work on it."""
+    """True if several processes of torchrun can run it together."""
 
 
 def _prepare_values(recipe: Recipe) -> dict[str, Any]:
@@ -60,13 +60,13 @@ def _prepare_values(recipe: Recipe) -> dict[str, Any]:
     return {name: value for name, value in to_dict(recipe).items() if name in names}
 
 
-def _prepare(job: Job) -> bool:
-    prepare_data(job.recipe, job.data, job.work / "corpus", job.work / "data", quiet=job.quiet)
+def _prepare(context: StageContext) -> bool:
+    prepare_data(context.recipe, context.data, context.work / "corpus", context.work / "data", quiet=context.quiet)
     return True
 
 
 _TEXT = {"raw": ("prepare", "data"), "distilled": ("distill", "distilled"), "enlarged": ("enlarge", "enlarged")}
-"""Which stage makes what a training reads, and its folder."""
+"""Stage and folder of each kind of training text."""
 
 
 def _training(recipe: Recipe, name: str) -> Stage:
@@ -74,27 +74,27 @@ def _training(recipe: Recipe, name: str) -> Stage:
     maker, folder = _TEXT[data]
     needs: tuple[str, ...] = (maker,)
     start = recipe.training(name, _HERE, _HERE).start_from
-    # Text that is not raw rests on the teacher anyway.
+    # Distilled and enlarged text depend on the teacher anyway.
     if start in recipe.trained and (start != "teacher" or data == "raw"):
         needs += (start,)
 
-    def go_on(job: Job) -> bool:
-        config = job.recipe.training(name, job.work / folder, job.work / name)
-        if config.start_from in job.recipe.trained:
-            config = replace(config, start_from=str(job.work / config.start_from / "model"))
-        return train(config, stop_after=job.deadline.left, quiet=job.quiet).finished
+    def run(context: StageContext) -> bool:
+        config = context.recipe.training(name, context.work / folder, context.work / name)
+        if config.start_from in context.recipe.trained:
+            config = replace(config, start_from=str(context.work / config.start_from / "model"))
+        return train(config, stop_after=context.deadline.left, quiet=context.quiet).finished
 
     def values(recipe: Recipe) -> dict[str, Any]:
         return _training_values(recipe, name)
 
-    return Stage(name, (name,), needs, values, go_on, goes_on_with_more=("steps", "seconds"), shared=True)
+    return Stage(name, (name,), needs, values, run, growing=("steps", "seconds"), shared=True)
 
 
 def _training_values(recipe: Recipe, name: str) -> dict[str, Any]:
     values = _without(to_dict(recipe.training(name, _HERE, _HERE)), "data", "run")
-    # What was trained before there were weights to choose is not out of date.
+    # Records from before `corpus_weights` existed stay valid.
     values = values if values["corpus_weights"] else _without(values, "corpus_weights")
-    # What such a training starts from, and its fingerprint rests on, need not know of that text.
+    # The stage that it starts from, and which its fingerprint contains, may not depend on `enlarge`.
     return {**values, **_enlarge_values(recipe)} if recipe.text_of(name) == "enlarged" else values
 
 
@@ -103,17 +103,17 @@ def _distill_values(recipe: Recipe) -> dict[str, Any]:
     return _without(to_dict(config), "data", "teacher", "out", "seconds")
 
 
-def _distill(job: Job) -> bool:
-    data, teacher, out = (job.work / name for name in ("data", "teacher", "distilled"))
-    return distill(job.recipe.distillation(data, teacher, out, job.deadline.left), quiet=job.quiet).finished
+def _distill(context: StageContext) -> bool:
+    data, teacher, out = (context.work / name for name in ("data", "teacher", "distilled"))
+    return distill(context.recipe.distillation(data, teacher, out, context.deadline.left), quiet=context.quiet).finished
 
 
 def _gather_values(recipe: Recipe) -> dict[str, Any]:
     return {"text": to_dict(recipe.enlarge)["text"]}
 
 
-def _gather(job: Job) -> bool:
-    gather(job.recipe, job.data, job.work)
+def _gather(context: StageContext) -> bool:
+    gather(context.recipe, context.data, context.work)
     return True
 
 
@@ -121,32 +121,34 @@ def _enlarge_values(recipe: Recipe) -> dict[str, Any]:
     return {"enlarge": to_dict(recipe.enlarge)}
 
 
-def _enlarge(job: Job) -> bool:
+def _enlarge(context: StageContext) -> bool:
     def distillation(data: Path, teacher: Path, out: Path) -> DistillConfig:
-        return job.recipe.distillation(data, teacher, out, job.deadline.left)
+        return context.recipe.distillation(data, teacher, out, context.deadline.left)
 
-    assert job.recipe.enlarge is not None
-    return enlarge(job.recipe.enlarge, distillation, job.work, quiet=job.quiet)
+    assert context.recipe.enlarge is not None
+    return enlarge(context.recipe.enlarge, distillation, context.work, quiet=context.quiet)
 
 
 def _evaluate_values(recipe: Recipe) -> dict[str, Any]:
     values = _without(to_dict(recipe.evaluate))
-    # Recipes that were scored before there were these are not out of date.
+    # Records from before these keys existed stay valid.
     return _without(values, *(name for name in ("normalize", "limit") if not values[name]))
 
 
-def _main_runs(job: Job) -> dict[str, Path]:
-    """Run folders on the way to the model that is shipped, that one last."""
-    return {role: job.work / role for role in job.recipe.trained if role not in job.recipe.variants}
+def _main_runs(context: StageContext) -> dict[str, Path]:
+    """Run folders of teacher, student and final model, the shipped one last."""
+    return {role: context.work / role for role in context.recipe.trained if role not in context.recipe.variants}
 
 
-def _evaluate(job: Job) -> bool:
-    data, results = job.work / "data", job.work / "results"
-    return evaluate(job.recipe.evaluate, _main_runs(job), data, results, lambda: job.deadline.over, quiet=job.quiet)
+def _evaluate(context: StageContext) -> bool:
+    data, results = context.work / "data", context.work / "results"
+    return evaluate(
+        context.recipe.evaluate, _main_runs(context), data, results, lambda: context.deadline.over, quiet=context.quiet
+    )
 
 
-def _ship(job: Job) -> bool:
-    ship(job.recipe.ship, _main_runs(job), job.work / "results", job.work / "model")
+def _ship(context: StageContext) -> bool:
+    ship(context.recipe.ship, _main_runs(context), context.work / "results", context.work / "model")
     return True
 
 
@@ -156,16 +158,16 @@ def _analyze_values(recipe: Recipe) -> dict[str, Any]:
     return {"analyze": to_dict(recipe.analyze), "variants": models, **scoring}
 
 
-def _analyze(job: Job) -> bool:
-    return analyze_work(job.recipe, job.work, lambda: job.deadline.over, quiet=job.quiet)
+def _analyze(context: StageContext) -> bool:
+    return analyze_work(context.recipe, context.work, lambda: context.deadline.over, quiet=context.quiet)
 
 
 def _without(values: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name not in ELSEWHERE and name not in names}
+    return {name: value for name, value in values.items() if name not in MACHINE_SETTINGS and name not in names}
 
 
 def stages(recipe: Recipe) -> tuple[Stage, ...]:
-    """The stages of a recipe in the order in which they are made."""
+    """All stages of a recipe, in order."""
     distilled = ("distilled", "distilled.shards")
     enlarged = ("enlarged", "enlarging")
     gathered = Stage("gather", ("gathered",), ("prepare",), _gather_values, _gather)

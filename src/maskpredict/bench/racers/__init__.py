@@ -1,1 +1,1 @@
-"""The racers, one engine a file. A new engine is a new file and some lines in `bench/lineup.py`."""
+"""Racers, one file per engine. A new engine is a new file and some lines in `bench/build_racers.py`."""

@@ -1,7 +1,7 @@
-"""What takes part in a race: anything that turns texts into texts, and how it is described.
+"""`Racer`: the interface of an engine in a race, and its description.
 
-All racers do the same work. Text goes in and text comes out, so each of them splits into subwords and joins them again
-within its time; all beam searches have the same length penalty and the same longest translation.
+All racers do the same work. They translate text to text, so tokenization and detokenization are part of the time. All
+beam searches have the same length penalty and the same maximum length.
 """
 
 from __future__ import annotations
@@ -15,55 +15,55 @@ from maskpredict.model.folder import ModelFolder
 
 LENGTH_PENALTY = 1.0
 MAX_LENGTH_RATIO = 2.0
-EXACT = "float32"
+FULL_PRECISION = "float32"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What a racer is, for tables and pictures."""
+    """Description of a racer for tables and figures; field names are keys of bench.json."""
 
     name: str
-    """What tables call it and `--baseline` takes."""
+    """Name in tables and for `--baseline`."""
     engine: str
     """mask-predict, mask-predict shallow, one pass, autoregressive, CTranslate2, CTranslate2 rival or transformers."""
     settings: str
-    """How it decodes, in a few characters."""
+    """Short form of the decoding settings."""
     compute_type: str
     what: str
-    """Engine, model and decoding in one line."""
+    """Engine, model and decoding settings in one line."""
     same_as: str = ""
-    """Name of the racer that should find the same translations, rounding aside."""
+    """Name of the racer that should give the same translations, apart from rounding."""
 
 
 class Racer(Protocol):
-    """One engine with one model and one way to decode."""
+    """One engine with one model, decoding settings and compute type."""
 
     @property
     def entry(self) -> Entry:
-        """What it is."""
+        """Description of the racer."""
         ...
 
     def prepare(self, sentences: Sequence[str]) -> None:
-        """Load the model and try it on one of the sentences; a `UserError` says why it cannot take part."""
+        """Load the model and translate one of the sentences; raises `UserError` if the racer cannot run."""
         ...
 
     def translate(self, batch: Sequence[str]) -> list[str]:
-        """Translate sentences, all at once or as the engine itself divides them."""
+        """Translate sentences in one call; the engine may split them into batches."""
         ...
 
 
 @dataclass(frozen=True)
-class Track:
-    """Where racers run."""
+class ComputeSettings:
+    """Device, threads and compute types of a race."""
 
     device: str
     threads: int
     compute_types: tuple[str, ...]
-    """The main one last: presets and ratios are about that one."""
+    """The main one last; presets and ratios use that one."""
 
     @property
     def main_type(self) -> str:
-        """The compute type one would use here."""
+        """The main compute type."""
         return self.compute_types[-1]
 
 
@@ -76,10 +76,10 @@ class RacedModel:
 
     @property
     def size(self) -> str:
-        """Layers and widths, as in 6+6 layers of 512/2048."""
+        """Layers and widths, such as `6+6 layers of 512/2048`."""
         config = self.contents.config
         return f"{config.encoder_layers}+{config.decoder_layers} layers of {config.width}/{config.hidden}"
 
     def longest_translation(self, source_subwords: int) -> int:
-        """Where beam search gives up: what `BeamSettings` says, with the source's end mark counted."""
+        """Maximum length of beam search, as in `BeamSettings`, with the source's end mark counted."""
         return min(int(MAX_LENGTH_RATIO * (source_subwords + 1)) + 10, self.contents.config.max_positions)

@@ -1,7 +1,7 @@
-"""A model in CTranslate2, in a process of its own: `python -m` this, then a question a line, and an answer a line.
+"""CTranslate2 in a separate process, which reads requests and writes responses as JSON lines.
 
-In one process the threads of two engines get in each other's way: once CTranslate2 has translated, PyTorch takes nearly
-twice as long for good, even while CTranslate2 does nothing. Nobody would run both in one, so a race must not, either.
+In one process the threads of the two engines interfere: after CTranslate2 has translated once, PyTorch takes nearly
+twice as long, even while CTranslate2 is idle.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from maskpredict.bench.racers.base import LENGTH_PENALTY, RacedModel
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder
 
-WAITING = {"OMP_WAIT_POLICY": "active", "GOMP_SPINCOUNT": "300000"}
-"""How its threads wait for each other, unless there is an `OMP_WAIT_POLICY` already: the fastest way we found. As it
-comes, they fall asleep at every turn where there are no more cores than threads, and take more than twice as long."""
+OPENMP_SETTINGS = {"OMP_WAIT_POLICY": "active", "GOMP_SPINCOUNT": "300000"}
+"""Environment of the process, unless `OMP_WAIT_POLICY` is set: the fastest that we found. With the defaults, threads
+sleep at every barrier if there are no more cores than threads, and translation takes more than twice as long."""
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """What is loaded, and where."""
+class ProcessConfig:
+    """Model, device and threads of the process."""
 
     model: str
-    """Our model folder, for its tokenizers and its longest translation."""
+    """Our model folder, for its tokenizers and its maximum length."""
     folder: str
     """The same model in CTranslate2's format."""
     device: str
@@ -40,92 +40,92 @@ class Loaded:
     threads: int
 
 
-class Process:
-    """The process, seen from outside."""
+class CTranslate2Process:
+    """Client of the process."""
 
-    def __init__(self, loaded: Loaded) -> None:
-        waiting = {} if "OMP_WAIT_POLICY" in os.environ else WAITING
+    def __init__(self, config: ProcessConfig) -> None:
+        openmp = {} if "OMP_WAIT_POLICY" in os.environ else OPENMP_SETTINGS
         self.running = subprocess.Popen(
             [sys.executable, "-m", __name__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, **waiting},
+            env={**os.environ, **openmp},
             encoding="utf-8",
         )
         weakref.finalize(self, _end, self.running)
-        self.ask(asdict(loaded))
+        self.request(asdict(config))
 
     def translate(self, batch: Sequence[str], beams: int) -> list[str]:
-        """Translate all at once."""
-        texts = self.ask({"batch": list(batch), "beams": beams})
+        """Translate the sentences as one batch."""
+        texts = self.request({"batch": list(batch), "beams": beams})
         assert isinstance(texts, list)
         return texts
 
-    def ask(self, question: Mapping[str, object]) -> object:
-        """The answer; what went wrong there is raised here."""
+    def request(self, message: Mapping[str, object]) -> object:
+        """Send a request and return the response; raises `RuntimeError` if the process reports an error."""
         assert self.running.stdin is not None
         assert self.running.stdout is not None
         try:
-            print(json.dumps(question), file=self.running.stdin, flush=True)
-            answer = json.loads(self.running.stdout.readline())
+            print(json.dumps(message), file=self.running.stdin, flush=True)
+            response = json.loads(self.running.stdout.readline())
         except (BrokenPipeError, json.JSONDecodeError):
             raise UserError(f"CTranslate2 ended with exit code {self.running.wait()}.") from None
-        if "error" in answer:
-            raise RuntimeError(answer["error"])
-        return answer["found"]
+        if "error" in response:
+            raise RuntimeError(response["error"])
+        return response["result"]
 
 
 def _end(running: subprocess.Popen[str]) -> None:
-    with running:  # closes the pipes, which ends it, and waits
+    with running:  # closes the pipes, which ends the process, and waits for it
         pass
 
 
-def main(questions: TextIO, answers: TextIO) -> None:
-    """Load what the first line names, then translate what the others ask for, until there are no more."""
+def main(requests: TextIO, responses: TextIO) -> None:
+    """Load the model of the first request, then translate the batches of the others."""
     engine: _Engine | None = None
-    for line in questions:
-        question = json.loads(line)
+    for line in requests:
+        request = json.loads(line)
         try:
             if engine is None:
-                engine, found = _Engine(Loaded(**question)), None
+                engine, result = _Engine(ProcessConfig(**request)), None
             else:
-                found = engine.translate(**question)
-            answer: dict[str, object] = {"found": found}
-        except Exception as error:  # too little memory, for instance
-            answer = {"error": "out of memory" if isinstance(error, MemoryError) else str(error)}
-        print(json.dumps(answer), file=answers, flush=True)
+                result = engine.translate(**request)
+            response: dict[str, object] = {"result": result}
+        except Exception as error:  # such as out of memory
+            response = {"error": "out of memory" if isinstance(error, MemoryError) else str(error)}
+        print(json.dumps(response), file=responses, flush=True)
 
 
 class _Engine:
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, config: ProcessConfig) -> None:
         import ctranslate2
 
-        folder = Path(loaded.model)
+        folder = Path(config.model)
         self.model = RacedModel(folder, ModelFolder.read(folder))
         self.source, self.target = self.model.contents.tokenizers.source, self.model.contents.tokenizers.target
         self.engine: Any = ctranslate2.Translator(
-            loaded.folder,
-            device=loaded.device,
-            device_index=loaded.device_index,
-            compute_type=loaded.compute_type,
+            config.folder,
+            device=config.device,
+            device_index=config.device_index,
+            compute_type=config.compute_type,
             inter_threads=1,
-            intra_threads=loaded.threads,
+            intra_threads=config.threads,
         )
 
     def translate(self, batch: Sequence[str], beams: int) -> list[str]:
         sources = [self.source.pieces(self.source.encode(text)) for text in batch]
-        found = self.engine.translate_batch(
+        results = self.engine.translate_batch(
             sources,
             beam_size=beams,
             length_penalty=LENGTH_PENALTY,
             min_decoding_length=0,
             max_decoding_length=self.model.longest_translation(max(map(len, sources))),
         )
-        return [self.target.decode(self.target.ids(result.hypotheses[0])) for result in found]
+        return [self.target.decode(self.target.ids(result.hypotheses[0])) for result in results]
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the race, which then closes the pipe
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever a library may print is no answer
-    main(sys.stdin, answers)
+    responses = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # keeps output of libraries out of the responses
+    main(sys.stdin, responses)

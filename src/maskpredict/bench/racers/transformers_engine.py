@@ -1,4 +1,4 @@
-"""Hugging Face transformers' `generate`, the engine that most people know, with our model as one of its own classes."""
+"""`generate` of Hugging Face transformers, with our model converted to BART or mBART."""
 
 from __future__ import annotations
 
@@ -10,46 +10,48 @@ from typing import Any
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from maskpredict.bench.racers.base import EXACT, LENGTH_PENALTY, Entry, RacedModel, Track
-from maskpredict.bench.racers.transformers_twin import transformers_twin
+from maskpredict.bench.racers.bart_equivalent import to_bart
+from maskpredict.bench.racers.base import FULL_PRECISION, LENGTH_PENALTY, ComputeSettings, Entry, RacedModel
 from maskpredict.errors import UserError
 
 PRECISIONS = ("float32", "float16", "bfloat16")
-"""What PyTorch's own layers compute in, and so `generate`."""
+"""Compute types that `generate` supports."""
 
 
 class TransformersRacer:
-    """Our model as BART or mBART, tokenized by us and decoded by `generate` as it comes."""
+    """Our model as BART or mBART, with our tokenizer, decoded by `generate`."""
 
-    def __init__(self, entry: Entry, open_twin: Callable[[], Any], model: RacedModel, beams: int) -> None:
+    def __init__(self, entry: Entry, load_bart: Callable[[], Any], model: RacedModel, beams: int) -> None:
         self.entry, self.model = entry, model
-        self._open = open_twin
+        self._load = load_bart
         self._source, self._target = model.contents.tokenizers.source, model.contents.tokenizers.target
         self._options: dict[str, Any] = {"do_sample": False, "num_beams": beams}
-        if beams > 1:  # our searches end, too, when there are as many finished translations as beams
+        if beams > 1:  # our beam search also ends when it has as many finished translations as beams
             self._options |= {"early_stopping": True, "length_penalty": LENGTH_PENALTY}
 
     def prepare(self, sentences: Sequence[str]) -> None:
-        """Build the model."""
-        self._twin = self._open()
+        """Convert the model."""
+        self._bart = self._load()
         self.translate(sentences[:1])
 
     @torch.inference_mode()
     def translate(self, batch: Sequence[str]) -> list[str]:
-        """Translate all at once."""
+        """Translate the sentences as one batch."""
         special = self._source.special
         rows = [torch.tensor([*self._source.encode(text), special.eos]) for text in batch]
-        ids = pad_sequence(rows, batch_first=True, padding_value=special.pad).to(self._twin.device)
+        ids = pad_sequence(rows, batch_first=True, padding_value=special.pad).to(self._bart.device)
         longest = self.model.longest_translation(ids.shape[1] - 1)
         mask = (ids != special.pad).long()
-        found = self._twin.generate(input_ids=ids, attention_mask=mask, max_new_tokens=longest, **self._options)
-        return [self._target.decode(row) for row in found.tolist()]
+        translations = self._bart.generate(input_ids=ids, attention_mask=mask, max_new_tokens=longest, **self._options)
+        return [self._target.decode(row) for row in translations.tolist()]
 
 
-def transformers_racers(model: RacedModel, track: Track, beams: Sequence[int]) -> Iterator[TransformersRacer]:
-    """A model with each beam size in each compute type of `PRECISIONS` that is raced, or in float32."""
-    for compute_type in [own for own in track.compute_types if own in PRECISIONS] or [EXACT]:
-        opened = cache(partial(_open, model, track, compute_type))
+def transformers_racers(
+    model: RacedModel, compute: ComputeSettings, beams: Sequence[int]
+) -> Iterator[TransformersRacer]:
+    """Racers of a model with each beam size in each compute type that `generate` supports, or in float32."""
+    for compute_type in [name for name in compute.compute_types if name in PRECISIONS] or [FULL_PRECISION]:
+        load_bart = cache(partial(_load, model, compute, compute_type))
         for count in beams:
             entry = Entry(
                 name=f"transformers-b{count}-{compute_type}",
@@ -59,10 +61,10 @@ def transformers_racers(model: RacedModel, track: Track, beams: Sequence[int]) -
                 what=f"Hugging Face generate, the same model of {model.size}, beam {count}",
                 same_as=f"ar-b{count}-{compute_type}",
             )
-            yield TransformersRacer(entry, opened, model, count)
+            yield TransformersRacer(entry, load_bart, model, count)
 
 
-def _open(model: RacedModel, track: Track, compute_type: str) -> Any:
+def _load(model: RacedModel, compute: ComputeSettings, compute_type: str) -> Any:
     if importlib.util.find_spec("transformers") is None:
         raise UserError("transformers is not installed; get it with: pip install 'maskpredict[bench]'.")
-    return transformers_twin(model.contents).to(track.device, getattr(torch, compute_type))
+    return to_bart(model.contents).to(compute.device, getattr(torch, compute_type))

@@ -1,0 +1,149 @@
+"""`write_report`: writes report.md and report.html from the results in a folder."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from maskpredict.errors import UserError
+from maskpredict.paper.analyses import ANALYSES
+from maskpredict.paper.cell import Cell
+from maskpredict.paper.finding import Finding, Setup, read_finding
+from maskpredict.paper.models import title as role_title
+from maskpredict.paper.report.comparison_table import with_paper_columns
+from maskpredict.paper.report.html_page import html_page
+from maskpredict.paper.report.markdown_page import markdown_page
+from maskpredict.paper.report.page import Block, Bullets, Heading, Paragraph, Picture
+from maskpredict.paper.report.published_numbers import PaperResult, paper_results
+from maskpredict.paper.report.verdicts import Judgement, Verdict, amount, judge_all
+from maskpredict.paper.table import Column, ResultTable
+
+SCORES_FILE = "scores.json"
+"""Scores of a recipe on all its test sets: a list of {system, settings, split, bleu, signature}."""
+MARKDOWN_FILE, HTML_FILE = "report.md", "report.html"
+
+
+def write_report(folder: Path, title: str) -> None:
+    """Write the report on the results of the analyses in `folder`."""
+    findings = {name: finding for name, analysis in ANALYSES.items() if (finding := read_finding(folder, analysis))}
+    if not findings:
+        raise UserError(f"{folder} holds no results; run `maskpredict analyze` first.")
+    blocks = list(_blocks(folder, title, findings))
+    for name, text in ((MARKDOWN_FILE, markdown_page(blocks)), (HTML_FILE, html_page(blocks))):
+        partial = folder / f"{name}.partial"
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(folder / name)
+
+
+def _blocks(folder: Path, title: str, findings: dict[str, Finding]) -> Iterator[Block]:
+    setup = next(iter(findings.values())).setup
+    paper = paper_results(setup.source_language, setup.target_language)
+    judgements = judge_all({name: finding.result for name, finding in findings.items()}, paper)
+    yield Heading(title, 1)
+    yield from _introduction(setup, findings)
+    yield Heading("The paper's claims")
+    yield Paragraph(_summary(judgements))
+    yield _claims_table(judgements)
+    for name in ANALYSES:
+        claims = [judgement for judgement in judgements if judgement.claim.analysis == name]
+        yield from _section(folder, name, findings.get(name), paper.get(name), claims)
+        if name in findings and (differences := _setup_differences(findings[name].setup, setup)):
+            yield Paragraph(differences)
+    yield from _scores(folder)
+
+
+def _introduction(setup: Setup, findings: dict[str, Finding]) -> Iterator[Block]:
+    yield Paragraph(
+        f"{setup.sentences:,} sentences of {setup.split}, {setup.source_language} to {setup.target_language}. "
+        f"Computed on {setup.device} in {setup.compute_type} with maskpredict {setup.versions['maskpredict']} and "
+        f"PyTorch {setup.versions['torch']}."
+    )
+    if setup.signature:
+        yield Paragraph(
+            f"BLEU is sacreBLEU's on raw text: {setup.signature}. The paper's is computed on tokenized text."
+        )
+    facts = {model.role: model for finding in findings.values() for model in finding.setup.models}
+    if facts:
+        columns = (Column("model"), Column("system"), Column("dimensions"), Column("parameters, millions", decimals=1))
+        yield ResultTable(
+            columns,
+            tuple(
+                (role_title(model.role), model.system, model.dimensions, Cell(model.parameters / 1e6))
+                for model in facts.values()
+            ),
+        )
+
+
+def _summary(judgements: Sequence[Judgement]) -> str:
+    counts = Counter(judgement.verdict for judgement in judgements)
+    parts = [f"{verdict} {counts[verdict]}" for verdict in Verdict if counts[verdict]]
+    return (
+        f"Of {len(judgements)} claims: {', '.join(parts)}. Each is a number that is measured here as in the paper and "
+        "compared with fixed thresholds, which the sections below name. The paper's numbers are for its own data."
+    )
+
+
+def _claims_table(judgements: Sequence[Judgement]) -> ResultTable:
+    columns = tuple(map(Column, ("the paper says", "measured", "paper", "paper's data", "here", "verdict")))
+    return ResultTable(columns, tuple(_claim_row(judgement) for judgement in judgements))
+
+
+def _claim_row(judgement: Judgement) -> tuple[str, ...]:
+    claim = judgement.claim
+    paper, ours = (
+        "–" if number is None else amount(number, claim.unit) for number in (judgement.paper, judgement.ours)
+    )
+    return claim.says, claim.number, paper, judgement.data_set, ours, str(judgement.verdict)
+
+
+def _section(
+    folder: Path, name: str, finding: Finding | None, paper: PaperResult | None, judgements: Sequence[Judgement]
+) -> Iterator[Block]:
+    analysis = ANALYSES[name]
+    yield Heading(analysis.title)
+    yield Paragraph(analysis.about)
+    if finding is None:
+        yield Paragraph("This analysis was not run.")
+        return
+    picture = folder / f"{name}.svg"
+    if picture.exists():
+        yield Picture(picture, f"{analysis.title}; the table below has the numbers.")
+    table = analysis.table(finding.result)
+    yield with_paper_columns(table, analysis.table(paper.result), paper.data_set) if paper else table
+    if finding.note:
+        yield Paragraph(finding.note)
+    if judgements:
+        yield Bullets(tuple(f"{judgement.claim.says} {judgement.sentence}" for judgement in judgements))
+
+
+def _setup_differences(section: Setup, introduction: Setup) -> str:
+    """Sentence on how the setup of a section differs from that in the introduction; empty if it does not."""
+    parts = (
+        f"on {section.sentences:,} sentences" if section.sentences != introduction.sentences else "",
+        f"on {section.device}" if section.device != introduction.device else "",
+        f"in {section.compute_type}" if section.compute_type != introduction.compute_type else "",
+    )
+    differences = ", ".join(filter(None, parts))
+    return f"This section was computed {differences}." if differences else ""
+
+
+def _scores(folder: Path) -> Iterator[Block]:
+    """Section with the scores of teacher and student on every test set of a recipe."""
+    path = folder / SCORES_FILE
+    if not path.exists():
+        return
+    scores: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    splits = list(dict.fromkeys(score["split"] for score in scores))
+    by_system: dict[str, dict[str, float]] = {}
+    for score in scores:
+        settings = ", ".join(f"{name} {value}" for name, value in score["settings"].items())
+        by_system.setdefault(f"{score['system']}, {settings}", {})[score["split"]] = score["bleu"]
+    yield Heading("All test sets")
+    yield Paragraph("BLEU of teacher and student on every test set of the recipe.")
+    columns = (Column("system"), *(Column(split.removeprefix("test.")) for split in splits))
+    yield ResultTable(
+        columns, tuple((name, *(Cell(bleu.get(split)) for split in splits)) for name, bleu in by_system.items())
+    )

@@ -1,0 +1,32 @@
+"""The tables and the report in results/ are what the code writes from the numbers in results/."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from maskpredict.paper.analyses import ANALYSES
+from maskpredict.paper.finding import read_finding, write_finding
+from maskpredict.paper.report.write import write_report
+
+RESULTS = Path(__file__).parents[2] / "results" / "de-en"
+
+
+@pytest.mark.parametrize("name", ANALYSES)
+def test_the_table_of_each_analysis_comes_from_its_numbers(name: str, tmp_path: Path) -> None:
+    finding = read_finding(RESULTS, ANALYSES[name])
+    assert finding is not None
+    write_finding(tmp_path, replace(finding, analysis=replace(ANALYSES[name], draw=None)))
+    assert (tmp_path / f"{name}.md").read_text("utf-8") == (RESULTS / f"{name}.md").read_text("utf-8")
+    assert read_finding(tmp_path, ANALYSES[name]) == finding
+
+
+def test_the_report_comes_from_the_results(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(RESULTS, tmp_path / "results"))
+    published = {name: (folder / name).read_bytes() for name in ("report.md", "report.html")}
+    title = published["report.md"].decode().splitlines()[0].removeprefix("# ")
+    write_report(folder, title)
+    assert {name: (folder / name).read_bytes() for name in published} == published
