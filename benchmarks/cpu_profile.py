@@ -21,12 +21,14 @@ from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 import onnxruntime
-from maskpredict.engines.onnxruntime.sessions import OnnxruntimeTransformer
 
 from maskpredict.bench.machine import describe_machine
 from maskpredict.corpus.reading import read_lines
+from maskpredict.engines.onnxruntime import program
+from maskpredict.engines.onnxruntime.engine import OnnxruntimeEngine
 from maskpredict.runtime.translator import Translator
 
 SENTENCES, ROUNDS = 96, 9
@@ -97,10 +99,9 @@ def profile(model: str, texts: Sequence[str], size: int, threads: int, total: fl
             own.enable_profiling, own.profile_file_prefix = True, f"{folder}/profile"
             return own
 
-        onnxruntime.SessionOptions = options
-        translator = Translator(model, device="cpu", compute_type="int8", intra_threads=threads)
-        took = sum(seconds_of(translator, texts, size))
-        onnxruntime.SessionOptions = plain_options
+        with patch.object(program, "SessionOptions", options):
+            translator = Translator(model, device="cpu", compute_type="int8", intra_threads=threads)
+            took = sum(seconds_of(translator, texts, size))
         events = [event for file in profiles_of(translator) for event in json.loads(Path(file).read_text())]
     vocabulary, rounds = translator.tokenizers.target.vocab_size, 1 + ROUNDS
     at_once = threads if size > 1 else 1
@@ -124,17 +125,16 @@ def profile(model: str, texts: Sequence[str], size: int, threads: int, total: fl
 
 
 def is_operator(event: dict[str, Any]) -> bool:
-    """True of what an operator took; what a loop took is said again of each operator in it."""
-    timed = event["cat"] == "Node" and event["name"].endswith("kernel_time")
-    return bool(timed and event["args"]["op_name"] != "Loop")
+    """True of the time that an operator took."""
+    return bool(event["cat"] == "Node" and event["name"].endswith("kernel_time"))
 
 
 def profiles_of(translator: Translator) -> list[str]:
     """The files that the profiler wrote."""
-    transformer = translator.system.transformer
-    assert isinstance(transformer, OnnxruntimeTransformer)
-    programs = (transformer.source_program, transformer.decoder_program, transformer.draft_program)
-    return [session.end_profiling() for program in programs for session in program.sessions.values()]
+    engine = translator.engine
+    assert isinstance(engine, OnnxruntimeEngine)
+    programs = (engine.source_program, engine.decoder_program)
+    return [session.end_profiling() for one in programs for session in one.sessions.values()]
 
 
 def products(of_node: dict[str, Any]) -> float:

@@ -21,8 +21,10 @@ import torch
 
 from maskpredict import Translator
 from maskpredict.decoding.hypothesis import Hypothesis, Request
+from maskpredict.decoding.masked import MaskedDecoder
 from maskpredict.engines.cuda import capture_shape as captured_shape
 from maskpredict.engines.cuda.captures import Captures
+from maskpredict.engines.cuda.engine import CudaEngine
 from maskpredict.systems.cmlm import CMLM
 
 SENTENCES = 2_000
@@ -42,7 +44,7 @@ def main(model: str, source: str, reference: str, output: str) -> None:
     sources, references = (Path(path).read_text("utf-8").split("\n")[:SENTENCES] for path in (source, reference))
     translator = Translator(model, device="cuda", compute_type="float16")
     exact = Translator(model, device="cuda", compute_type="float32")
-    exact.system.recording = False
+    engine_of(exact).capturing = False
     machine = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
     found: dict[str, Any] = {**machine, "same": [], "throughput": []}
 
@@ -58,6 +60,12 @@ def main(model: str, source: str, reference: str, output: str) -> None:
             note("throughput", throughput(translator, sources, settings, positions))
 
 
+def engine_of(translator: Translator) -> CudaEngine:
+    """The engine, which captures."""
+    assert isinstance(translator.engine, CudaEngine)
+    return translator.engine
+
+
 def same_text(
     translator: Translator,
     exact: Translator,
@@ -70,9 +78,9 @@ def same_text(
     def bleu(texts: Sequence[str]) -> float:
         return float(sacrebleu.corpus_bleu(texts, [references]).score)
 
-    translator.system.recording = False
+    engine_of(translator).capturing = False
     plain, precise = (in_batches(one, sources, settings, None) for one in (translator, exact))
-    translator.system.recording = True
+    engine_of(translator).capturing = True
     row: dict[str, Any] = {"settings": settings, "sentences": len(sources), "plain_is_float32": share(plain, precise)}
     row |= {"bleu_plain": bleu(plain), "bleu_float32": bleu(precise)}
     for size in BATCHES:
@@ -105,26 +113,26 @@ def throughput(
     translator: Translator, sources: Sequence[str], settings: dict[str, Any], positions: int
 ) -> dict[str, Any]:
     """Sentences a second with so many positions in a recording, the best of several times."""
-    system = translator.system
-    assert isinstance(system, CMLM)
+    engine, decoder = engine_of(translator), translator.decoder
+    assert isinstance(engine.system, CMLM)
     captured_shape.BEST_POSITIONS, captured_shape.MOST_POSITIONS = positions, 2 * positions + 16_384
-    system.recordings = Captures(system)
+    engine.captures = Captures(engine.system)
     for _ in range(3):  # seen, recorded, and once more
         translator.translate(sources, **settings)
 
     def at_once(requests: Sequence[Request], settings: Any) -> Callable[[], list[list[Hypothesis]]]:
-        results = CMLM.start(system, requests, settings)()
+        results = MaskedDecoder.start(decoder, requests, settings)()  # type: ignore[arg-type]
         return lambda: results
 
     row: dict[str, Any] = {"settings": settings, "positions": positions}
     for _ in range(REPETITIONS):
         for way in ("overlapped", "in_turns"):
             if way == "in_turns":
-                system.start = at_once  # type: ignore[method-assign]
+                decoder.start = at_once  # type: ignore[method-assign]
             started = time.perf_counter()
             translator.translate(sources, **settings)
             speed = round(len(sources) / (time.perf_counter() - started))
-            vars(system).pop("start", None)
+            vars(decoder).pop("start", None)
             row[way] = max(row.get(way, 0), speed)
     row["gigabytes"] = round(torch.cuda.memory_reserved() / 2**30, 1)
     return row

@@ -23,11 +23,11 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from maskpredict.corpus.dataset import Dataset
-from maskpredict.engines.cuda.captured_search import SearchRecordings
+from maskpredict.engines.cuda.captured_search import SearchCaptures
 from maskpredict.engines.cuda.captures import Captures
+from maskpredict.engines.cuda.engine import CudaEngine
 from maskpredict.runtime.translation import Translation
 from maskpredict.runtime.translator import Translator
-from maskpredict.systems.autoregressive import Autoregressive
 from maskpredict.systems.cmlm import CMLM
 
 SENTENCES = 100
@@ -141,7 +141,7 @@ def measure(
         ways.append(
             Way(
                 name,
-                getattr(translator.system.recordings, "fused", None) is not None,
+                is_fused(translator),
                 share(rounds[-1], plain),
                 share(rounds[-1], exact),
                 min(share(earlier, rounds[-1]) for earlier in rounds[:-1]),
@@ -159,12 +159,19 @@ def measure(
 
 def go(translator: Translator, way: str) -> None:
     """Compute this way from now on."""
-    system = translator.system
-    system.recording = way != "plain"
-    if isinstance(system, CMLM):
-        system.recordings = Captures(system, fusing=way == "fused")
-    elif isinstance(system, Autoregressive):
-        system.recordings = SearchRecordings(fusing=way == "fused")
+    engine = translator.engine
+    assert isinstance(engine, CudaEngine)
+    engine.capturing = way != "plain"
+    engine.searches = SearchCaptures(fusing=way == "fused")
+    if isinstance(engine.system, CMLM):
+        engine.captures = Captures(engine.system, fusing=way == "fused")
+
+
+def is_fused(translator: Translator) -> bool:
+    """True when fused kernels have proved themselves and are in use."""
+    engine = translator.engine
+    assert isinstance(engine, CudaEngine)
+    return engine.searches.fused is not None or (engine.captures is not None and engine.captures.fused is not None)
 
 
 def replayed(
@@ -172,13 +179,14 @@ def replayed(
 ) -> tuple[float, float] | tuple[None, None]:
     """Milliseconds until the graph of a CMLM's translation is launched, and until it has run."""
     translator.translate([sentence], **settings)
-    recordings = translator.system.recordings
-    if not (isinstance(recordings, Captures) and recordings.made):
+    engine = translator.engine
+    assert isinstance(engine, CudaEngine)
+    if engine.captures is None or not engine.captures.made:
         return None, None
-    recording = list(recordings.made.values())[-1]  # the widest, if the first one was too narrow
-    assert recording is not None
-    assert recording.graph is not None
-    graph = recording.graph
+    capture = list(engine.captures.made.values())[-1]  # the widest, if the first one was too narrow
+    assert capture is not None
+    assert capture.graph is not None
+    graph = capture.graph
     launched, finished = [], []
     for _ in range(REPETITIONS):
         torch.cuda.synchronize()

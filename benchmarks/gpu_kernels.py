@@ -56,7 +56,7 @@ Run = Callable[[Tensor, Tensor, Way], object]
 
 
 @dataclass(frozen=True)
-class CaptureShape:
+class ProductShape:
     """One kind of layer."""
 
     name: str
@@ -69,20 +69,20 @@ class CaptureShape:
 
 
 SHAPES = [
-    CaptureShape("queries, keys, values", WIDTH, 3 * WIDTH, [*SMALL, *LARGE, Blocks(16, 32, warps=4)], norm=True),
-    CaptureShape("cross query", WIDTH, WIDTH, [*SMALL, Blocks(16, 32, warps=4)], norm=True),
-    CaptureShape(
+    ProductShape("queries, keys, values", WIDTH, 3 * WIDTH, [*SMALL, *LARGE, Blocks(16, 32, warps=4)], norm=True),
+    ProductShape("cross query", WIDTH, WIDTH, [*SMALL, Blocks(16, 32, warps=4)], norm=True),
+    ProductShape(
         "attention output", WIDTH, WIDTH, [*SMALL, Blocks(16, 16, warps=4), Blocks(16, 32, warps=4)], residual=True
     ),
-    CaptureShape("feed-forward 1", WIDTH, 4 * WIDTH, [*SMALL[1:], *LARGE], norm=True, activation="gelu"),
-    CaptureShape(
+    ProductShape("feed-forward 1", WIDTH, 4 * WIDTH, [*SMALL[1:], *LARGE], norm=True, activation="gelu"),
+    ProductShape(
         "feed-forward 2",
         4 * WIDTH,
         WIDTH,
         [*SMALL, *(Blocks(16, 16, step=step) for step in (256, 1024)), Blocks(16, 16, warps=4)],
         residual=True,
     ),
-    CaptureShape("vocabulary", WIDTH, VOCABULARY, [*BY_ROWS, Tile(16, 64, 4), Tile(32, 64, 4), Tile(64, 128, 3)]),
+    ProductShape("vocabulary", WIDTH, VOCABULARY, [*BY_ROWS, Tile(16, 64, 4), Tile(32, 64, 4), Tile(64, 128, 3)]),
 ]
 
 
@@ -107,7 +107,7 @@ class Measured:
 class Layer:
     """A shape with numbers in it."""
 
-    def __init__(self, shape: CaptureShape) -> None:
+    def __init__(self, shape: ProductShape) -> None:
         self.shape = shape
         count = max(1, -(-MORE_THAN_THE_CACHE // (2 * shape.inputs * shape.outputs)))
         self.weights = numbers(count, shape.outputs, shape.inputs) / shape.inputs**0.5

@@ -25,7 +25,9 @@ from maskpredict.corpus.batches import PackedBatches, PaddedBatches
 from maskpredict.corpus.dataset import Dataset, ParallelIds
 from maskpredict.kernels import short_attention
 from maskpredict.model.config import ModelConfig, preset
-from maskpredict.systems import Autoregressive, System, find_system, vocabulary_of
+from maskpredict.systems import find_system, vocabulary_of
+from maskpredict.systems.autoregressive import Autoregressive
+from maskpredict.systems.base import System
 from maskpredict.training.config import OptimizerConfig
 from maskpredict.training.engine import CapturedEngine, EagerEngine, Engine, mixed_precision, sums_of
 from maskpredict.training.feed import Feed, Position, to_batch

@@ -31,18 +31,22 @@ class CudaEngine(TorchEngine):
         # Not its subclasses, which encode sources or choose positions in ways of their own.
         self.captures = Captures(system) if type(system) is CMLM else None
         self.searches = SearchCaptures()
+        self.capturing = True
+        """False to decode everything pass by pass and step by step, as `TorchEngine` does."""
 
     def start(self, requests: Sequence[Request], settings: Any) -> StartedBatch | None:
         """As in `Engine`: the GPU replays a capture while the host goes on."""
-        if self.captures is None or not isinstance(settings, MaskPredictSettings):
+        if not self._captures(settings):
             return None
+        assert self.captures is not None
         return self.captures.start(requests, settings)
 
     def batch_limit(self, width: int, settings: Any) -> int | None:
         """As in `Engine`: as many as a capture of the best size holds."""
-        if self.captures is None or not isinstance(settings, MaskPredictSettings):
-            return None
-        return most_sentences(width, settings)
+        return most_sentences(width, settings) if self._captures(settings) else None
+
+    def _captures(self, settings: Any) -> bool:
+        return self.capturing and self.captures is not None and isinstance(settings, MaskPredictSettings)
 
     def search_kind(self, transformer: Transformer, beams: int) -> type[Search]:
         """As in `TorchEngine`, with fused kernels where the transformer has them."""
@@ -50,7 +54,7 @@ class CudaEngine(TorchEngine):
 
     def run_search(self, shape: SearchShape, source: Tokens, limits_B: Tensor, start: StartSearch) -> Beams:
         """As in `TorchEngine`, captured where the batch is small enough."""
-        if shape.sentences * shape.beams <= MOST_ROWS:
+        if self.capturing and shape.sentences * shape.beams <= MOST_ROWS:
             beams = self.searches.find(shape, self.transformer, source, limits_B, start)
             if beams is not None:
                 return beams
