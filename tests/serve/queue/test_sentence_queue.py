@@ -24,7 +24,8 @@ WIDTH = 16
 
 @pytest.fixture(scope="module")
 def model(cmlm_folder: Path) -> ServedModel:
-    return ServedModel("toy", Translator(cmlm_folder))
+    """A model whose engine batches sentences of one width alone."""
+    return ServedModel("toy", Translator(cmlm_folder, device="cpu", engine="torch"))
 
 
 def sentence(model: ServedModel, name: str, *, tokens: int = 10, **settings: Any) -> QueuedSentence:
