@@ -1,7 +1,7 @@
 """constraints.txt fits what the package registry offers, for each extra and each supported Python.
 
-uv resolves from the registry's metadata, and downloads no packages. It does not look into folders of wheels that pip may
-be set up with: a wheel of PyTorch for CPUs alone needs less than the registry's does, and would hide a conflict.
+uv resolves from the registry's metadata, and downloads no packages. It does not look into folders of wheels that pip
+may be set up with: a wheel of PyTorch for CPUs alone needs less than the registry's does, and would hide a conflict.
 """
 
 from __future__ import annotations
@@ -21,15 +21,12 @@ PINNED = {line.partition(" ;")[0] for line in (ROOT / "constraints.txt").read_te
 
 def resolve(python: str, cache: Path, extra: str | None, *options: str) -> set[str]:
     """Every `name==version` that pip would install on Linux."""
+    target = f"--python-version {python} --python-platform x86_64-manylinux_2_28 --only-binary :all:".split()
+    plain = ["--quiet", "--no-header", "--no-annotate", "--cache-dir", str(cache)]
     choice = ["--extra", extra] if extra else []
-    done = subprocess.run(
-        [find_uv_bin(), "pip", "compile", "pyproject.toml", *choice, "--constraint", "constraints.txt"]
-        + ["--python-version", python, "--python-platform", "x86_64-manylinux_2_28", "--only-binary", ":all:"]
-        + ["--quiet", "--no-header", "--no-annotate", "--cache-dir", str(cache), *options],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    command = [find_uv_bin(), "pip", "compile", "pyproject.toml", "--constraint", "constraints.txt"]
+    command += [*target, *plain, *choice, *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, f"{extra or 'the package alone'} on Python {python}: {done.stderr}"
     return set(done.stdout.splitlines())
 

@@ -26,7 +26,7 @@ def demo(
 ) -> None:
     """Translate German and English sentences with the shipped models and play the iterations."""
     if toy:
-        require("train", "`maskpredict demo --toy`")
+        require("train", "`maskpredict demo --toy`", ["torch", "tensorboard", "sacrebleu"])
         from maskpredict.toy_demo import toy_demo
 
         toy_demo(folder or _TOY_FOLDER, overrides=tuple(overrides or ()))

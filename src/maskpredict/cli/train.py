@@ -18,7 +18,7 @@ def train(
     ] = None,
 ) -> None:
     """Train a model, or continue a run that was interrupted."""
-    require("train", "`maskpredict train`")
+    require("train", "`maskpredict train`", ["torch", "tensorboard", "sacrebleu"])
     from maskpredict.config import load_config
     from maskpredict.training.config import TrainConfig
     from maskpredict.training.loop import train as run
