@@ -108,6 +108,15 @@ def test_a_shipped_model_can_be_inspected(runtime: Installation) -> None:
     assert "cmlm" in runtime.maskpredict("inspect", "de-en")
 
 
+def test_inspecting_a_foreign_model_names_the_extra_that_it_needs(runtime: Installation, tmp_path: Path) -> None:
+    (tmp_path / "checkpoint_best.pt").touch()
+    done = runtime.run("-m", "maskpredict.cli", "inspect", str(tmp_path))
+    sentence = (
+        "`maskpredict inspect` of an exported or foreign folder needs PyTorch: pip install 'maskpredict[export]'."
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {sentence}\n")
+
+
 def test_data_can_be_prepared_and_packed(runtime: Installation, tmp_path: Path) -> None:
     pairs = [f"{one} {two} {three}" for one in "abcdefgh" for two in "ijklmnop" for three in "qrstuvwx"]
     (tmp_path / "train.tsv").write_text("".join(f"{pair}\t{pair.upper()}\n" for pair in pairs), encoding="utf-8")

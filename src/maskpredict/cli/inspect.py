@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from maskpredict.extras import require
+
+if TYPE_CHECKING:
+    from maskpredict.runtime.inspection import Inspection
 
 DAMAGED = 1
 
@@ -18,13 +23,22 @@ def inspect(
     """Say what a folder holds, and check it; exit code 1 means that something is wrong with it."""
     from rich.console import Console
 
-    from maskpredict.convert import recognition as foreign
-    from maskpredict.export import recognition as exported
     from maskpredict.runtime.inspection import inspect_folder, render
 
-    found = exported.recognise(folder) or foreign.recognise(folder) or inspect_folder(folder)
+    found = _recognise(folder) or inspect_folder(folder)
     Console().print(render(found))
     for problem in found.problems:
         typer.echo(f"problem: {problem}", err=True)
     if found.problems:
         raise typer.Exit(DAMAGED)
+
+
+def _recognise(folder: Path) -> Inspection | None:
+    """An exported or foreign folder, which needs PyTorch; None for our own folders, which do not."""
+    if not (folder / "export.json").is_file() and not any(folder.glob("*.pt")):
+        return None
+    require("export", "`maskpredict inspect` of an exported or foreign folder", ["torch"])
+    from maskpredict.convert import recognition as foreign
+    from maskpredict.export import recognition as exported
+
+    return exported.recognise(folder) or foreign.recognise(folder)
