@@ -88,7 +88,7 @@ def measure(python: Path, folder: Path, environment: dict[str, str]) -> dict[str
 
     def first_translation() -> float:
         """Seconds from the start of a process to its first line of output."""
-        command = [python, "-m", "maskpredict.cli", "translate", "-m", MODEL, "--device", "cpu"]
+        command = [str(python), "-m", "maskpredict.cli", "translate", "-m", MODEL, "--device", "cpu"]
         start = time.perf_counter()
         with subprocess.Popen(
             command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
