@@ -18,7 +18,8 @@ from maskpredict.extras import EXTRAS
 if TYPE_CHECKING:
     from tests.packaging.conftest import Installation
 
-MODELS = sorted(folder.name for folder in (Path(maskpredict.__file__).parent / "models").iterdir())
+SHIPPED = sorted(folder.name for folder in (Path(maskpredict.__file__).parent / "models").iterdir())
+MODELS = [name for name in SHIPPED if not name.endswith("-ar")]
 SOURCES = {
     "de": [
         "Guten Morgen!",
@@ -89,7 +90,7 @@ def test_scores_are_those_of_an_installation_with_pytorch(
         assert scores == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.parametrize("model", [name for name in MODELS if not name.endswith("-ar")])
+@pytest.mark.parametrize("model", MODELS)
 def test_gaps_are_filled_as_in_an_installation_with_pytorch(
     runtime: Installation, with_pytorch: Installation, model: str
 ) -> None:
@@ -98,6 +99,13 @@ def test_gaps_are_filled_as_in_an_installation_with_pytorch(
     assert expected.strip()
     assert "___" not in expected
     assert runtime.maskpredict("fill", "-m", model, input=pair) == expected
+
+
+@pytest.mark.parametrize("verb", ["translate", "score"])
+def test_an_autoregressive_model_names_the_extra(runtime: Installation, autoregressive_folder: Path, verb: str) -> None:
+    done = runtime.run("-m", "maskpredict.cli", verb, "-m", str(autoregressive_folder), input="bane.\tENAB.\n")
+    sentence = "error: models of the system autoregressive need PyTorch: pip install 'maskpredict[train]'.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
 
 
 def test_the_demonstration_plays(runtime: Installation, with_pytorch: Installation) -> None:
