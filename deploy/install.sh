@@ -12,4 +12,6 @@ copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 cp -R "$tree/pyproject.toml" "$tree/README.md" "$tree/LICENSE" "$tree/src" "$copy"
 "${PYTHON:-python3}" -m venv "$folder"
-"$folder/bin/python" -m pip install --quiet --disable-pip-version-check --constraint "$tree/constraints.txt" "$copy$extras"
+# The wheel is only a step on the way: stored without compression, which would do nothing for the models in it.
+"$folder/bin/python" -m pip install --quiet --disable-pip-version-check --constraint "$tree/constraints.txt" \
+    --config-settings=--build-option=--compression=stored "$copy$extras"
