@@ -24,6 +24,7 @@ from typing import Any
 from maskpredict.bench.machine import Others, describe_machine
 
 RUNS = 15
+ALLOWED_BUSY_CORES = 0.1
 MODEL = "de-en"
 SENTENCE = "Die Kinder haben den ganzen Nachmittag am Fluss gespielt und sind jetzt müde."
 TARGETS = {
@@ -74,6 +75,9 @@ def main(results: Path, row: str, tree: Path) -> None:
     results.write_text(text + "\n", encoding="utf-8")
     for name, most in TARGETS.items():
         print(f"{name:28} {measured[name]:8.3f}   at most {most:g}")
+    busy = measured["cores_busy_with_other_programs"]
+    if busy > ALLOWED_BUSY_CORES:
+        print(f"Other programs kept {busy:.1f} cores busy: the times are too long; measure again on a quiet machine.")
 
 
 def measure(python: Path, folder: Path, environment: dict[str, str]) -> dict[str, Any]:
