@@ -1,13 +1,15 @@
 # docker build -t maskpredict . && docker run --rm -p 8000:8000 maskpredict
-FROM python:3.11-slim
-
-WORKDIR /opt/maskpredict
-COPY constraints.txt ./
-# PyTorch without CUDA, which alone would be several gigabytes.
-RUN pip install --no-cache-dir --index-url https://download.pytorch.org/whl/cpu "$(grep ^torch== constraints.txt)"
-COPY pyproject.toml README.md LICENSE ./
+FROM python:3.11-slim AS build
+WORKDIR /tree
+COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY deploy/install.sh deploy/
 COPY src src
-RUN pip install --no-cache-dir -c constraints.txt '.[serve]' && rm -rf src
+RUN deploy/install.sh /opt/maskpredict serve
+
+# Only the installed package: it needs neither the tree nor PyTorch.
+FROM python:3.11-slim
+COPY --from=build /opt/maskpredict /opt/maskpredict
+ENV PATH=/opt/maskpredict/bin:$PATH
 
 RUN useradd --system --no-create-home maskpredict
 USER maskpredict

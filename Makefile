@@ -3,11 +3,12 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 TOO_OLD := maskpredict needs Python 3.11 or newer; name one, as in: make PYTHON=/usr/bin/python3.12
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test lint
+.PHONY: help demo serve test lint constraints
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -26,14 +27,24 @@ lint: .venv/.installed-dev ## check style, format and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# What the package itself needs is enough for the demo; the service and the checks need more.
-.venv/.installed .venv/.installed-serve .venv/.installed-dev: pyproject.toml constraints.txt
-	@test -x $(BIN)/pip || { \
-		$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "$(TOO_OLD)")' && \
-		$(PYTHON) -m venv .venv; }
-	@echo "Installing into .venv; the first time this takes some minutes."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.$(EXTRA)'
+# Keeps the versions that still fit; make constraints UPGRADE=--upgrade takes the newest of all packages.
+constraints: $(BIN)/uv ## pin the versions of all dependencies, for every Python and platform
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-annotate $(UPGRADE) \
+		pyproject.toml --output-file constraints.txt
+
+# The demo needs the package alone, without PyTorch; the service and the checks need more.
+.venv/.installed .venv/.installed-serve .venv/.installed-dev: pyproject.toml constraints.txt | $(BIN)/pip
+	@echo "Installing maskpredict$(EXTRA) into .venv; this happens once."
+	@$(PIP) -c constraints.txt -e '.$(EXTRA)'
 	@touch $@
 
 .venv/.installed-serve: EXTRA := [serve]
 .venv/.installed-dev: EXTRA := [dev]
+
+# Without the constraints, which may be what needs mending.
+$(BIN)/uv: | $(BIN)/pip
+	@$(PIP) uv
+
+$(BIN)/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "$(TOO_OLD)")'
+	@$(PYTHON) -m venv .venv

@@ -60,14 +60,20 @@ def test_what_a_format_does_not_have_is_said_in_a_sentence(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("form", "package"), [("ctranslate2", "ctranslate2"), ("onnx", "onnxscript")])
+@pytest.mark.parametrize(
+    ("form", "package", "needs"),
+    [
+        ("ctranslate2", "ctranslate2", "an export to CTranslate2 needs CTranslate2"),
+        ("onnx", "onnxscript", "an export to ONNX needs onnxscript"),
+    ],
+)
 def test_a_package_that_is_not_there_is_named(
-    form: str, package: str, autoregressive_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    form: str, package: str, needs: str, autoregressive_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)  # as good as not installed
     code, said = export(form, autoregressive_folder, tmp_path / "out")
     assert code == 2
-    assert f"needs {package}; install it with: pip install 'maskpredict[export]'." in said
+    assert said == f"error: {needs}: pip install 'maskpredict[export]'.\n"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -105,7 +105,7 @@ def test_a_missing_dependency_is_named(cmlm_folder: Path, monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "fastapi", None)
     result = CliRunner().invoke(app, ["serve", "-m", str(cmlm_folder)])
     assert result.exit_code == 2
-    assert "serve needs fastapi; install it with: pip install 'maskpredict[serve]'." in result.output
+    assert "`maskpredict serve` needs FastAPI: pip install 'maskpredict[serve]'." in result.output
 
 
 def test_without_shipped_models_one_must_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

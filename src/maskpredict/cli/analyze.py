@@ -9,6 +9,7 @@ import typer
 
 from maskpredict.cli.options import Device, Threads
 from maskpredict.errors import UserError
+from maskpredict.extras import require
 
 
 def analyze(
@@ -36,6 +37,7 @@ def analyze(
     threads: Threads = None,
 ) -> None:
     """Measure quality, speed, repetitions, lengths and calibration; write JSON, tables, figures and a report."""
+    require("train", "`maskpredict analyze`", ["torch", "sacrebleu", "matplotlib"])
     import torch
 
     from maskpredict.paper.models import MODEL, Competitors

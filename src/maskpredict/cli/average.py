@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from maskpredict.extras import require
+
 
 def average(
     sources: Annotated[
@@ -16,6 +18,7 @@ def average(
     overwrite: Annotated[bool, typer.Option(help="Replace an earlier model folder.")] = False,
 ) -> None:
     """Average the weights of checkpoints."""
+    require("train", "`maskpredict average`", ["torch"])
     from maskpredict.training.average import average as run
 
     report = run(sources, out, overwrite=overwrite)

@@ -11,6 +11,7 @@ import typer
 from maskpredict.cli import options
 from maskpredict.cli.streams import output
 from maskpredict.errors import UserError
+from maskpredict.extras import require
 
 if TYPE_CHECKING:
     from maskpredict.bench.config import PassesAndCandidates
@@ -69,6 +70,7 @@ def bench(
 
     Separate several values by commas. The table goes to standard output.
     """
+    require("bench", "`maskpredict bench`", ["torch", "sacrebleu", "matplotlib"])
     from maskpredict.bench.config import BenchConfig, quick_values
     from maskpredict.bench.result_files import new_results, write_json, write_results
     from maskpredict.bench.run import bench as run

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from maskpredict.errors import UserError
+from maskpredict.extras import require
 
 _TOY_FOLDER = Path(".maskpredict-demo")
 
@@ -25,6 +26,7 @@ def demo(
 ) -> None:
     """Translate German and English sentences with the shipped models and play the iterations."""
     if toy:
+        require("train", "`maskpredict demo --toy`", ["torch", "tensorboard", "sacrebleu"])
         from maskpredict.toy_demo import toy_demo
 
         toy_demo(folder or _TOY_FOLDER, overrides=tuple(overrides or ()))

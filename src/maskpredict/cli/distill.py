@@ -5,10 +5,12 @@ from __future__ import annotations
 import typer
 
 from maskpredict.cli.options import Config, Overrides, config_path
+from maskpredict.extras import require
 
 
 def distill(config: Config, overrides: Overrides = None) -> None:
     """Replace the training targets by a teacher's translations, or go on doing so."""
+    require("train", "`maskpredict distill`", ["torch", "sacrebleu"])
     from maskpredict.config import load_config
     from maskpredict.distill import DistillConfig
     from maskpredict.distill import distill as run

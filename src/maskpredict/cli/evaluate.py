@@ -16,6 +16,7 @@ import typer
 from maskpredict.cli import options
 from maskpredict.cli.streams import Output, output
 from maskpredict.errors import UserError
+from maskpredict.extras import require
 from maskpredict.yaml_dialect import parse_yaml
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def evaluate(
     threads: options.Threads = None,
 ) -> None:
     """Score models or finished translations on test sets. The first system is the one others are compared with."""
+    require("evaluate", "`maskpredict evaluate`", ["sacrebleu"])
     from maskpredict.evaluate.run import EvaluateConfig
     from maskpredict.evaluate.run import evaluate as run
     from maskpredict.evaluate.systems import HypothesisFile

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from maskpredict.extras import require
+
 
 class ExportFormat(StrEnum):
     """Export formats, with the names of `maskpredict.export.EXPORTS`."""
@@ -39,6 +41,7 @@ def export(
     overwrite: Annotated[bool, typer.Option(help="Replace an earlier export.")] = False,
 ) -> None:
     """Write a model as a folder for another runtime."""
+    require("export", "`maskpredict export`", ["torch"])
     from maskpredict.errors import UserError
     from maskpredict.export import EXPORTS
 

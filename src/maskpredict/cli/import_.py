@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from maskpredict.extras import require
+
 
 def import_(
     format: Annotated[
@@ -22,6 +24,7 @@ def import_(
     overwrite: Annotated[bool, typer.Option(help="Replace an earlier model folder.")] = False,
 ) -> None:
     """Convert a checkpoint of another toolkit to a model folder."""
+    require("train", "`maskpredict import`", ["torch"])
     from maskpredict.convert.importing import import_model
 
     contents = import_model(format, folder, out, bpe_codes=bpe_codes, overwrite=overwrite)

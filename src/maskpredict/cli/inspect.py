@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from maskpredict.extras import require
+
+if TYPE_CHECKING:
+    from maskpredict.runtime.inspection import Inspection
 
 DAMAGED = 1
 
@@ -18,13 +23,22 @@ def inspect(
     """Say what a folder holds, and check it; exit code 1 means that something is wrong with it."""
     from rich.console import Console
 
-    from maskpredict.convert.inspection import inspect_checkpoint
-    from maskpredict.export.inspection import inspect_export
     from maskpredict.runtime.inspection import inspect_folder, render
 
-    found = inspect_export(folder) or inspect_checkpoint(folder) or inspect_folder(folder)
+    found = _inspect_foreign(folder) or inspect_folder(folder)
     Console().print(render(found))
     for problem in found.problems:
         typer.echo(f"problem: {problem}", err=True)
     if found.problems:
         raise typer.Exit(DAMAGED)
+
+
+def _inspect_foreign(folder: Path) -> Inspection | None:
+    """Inspect an exported or foreign folder, which needs PyTorch; return None for our own folders, which do not."""
+    if not (folder / "export.json").is_file() and not any(folder.glob("*.pt")):
+        return None
+    require("export", "`maskpredict inspect` of an exported or foreign folder", ["torch"])
+    from maskpredict.convert.inspection import inspect_checkpoint
+    from maskpredict.export.inspection import inspect_export
+
+    return inspect_export(folder) or inspect_checkpoint(folder)

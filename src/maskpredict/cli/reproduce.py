@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maskpredict.cli.options import Config, Overrides, config_path
+from maskpredict.extras import require
 
 if TYPE_CHECKING:
     from maskpredict.reproduce.recipe import Recipe
@@ -40,6 +41,7 @@ def reproduce(
     ] = False,
 ) -> None:
     """Prepare data, train a teacher, distill, train a student, evaluate, ship and analyze; the same command resumes."""
+    require("train", "`maskpredict reproduce`")
     from maskpredict.reproduce.publishing import publish
     from maskpredict.reproduce.recipe import load_recipe
     from maskpredict.reproduce.run import reproduce as run

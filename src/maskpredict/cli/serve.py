@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from maskpredict.cli import options
-from maskpredict.errors import UserError
+from maskpredict.extras import require
 
 _LIMITS = "Limits"
-_NEEDED = ("fastapi", "uvicorn", "prometheus_client", "python_multipart")
 
 
 def serve(
@@ -59,9 +57,7 @@ def serve(
     ] = None,
 ) -> None:
     """Serve a page and an HTTP API that LibreTranslate's clients understand."""
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
-        raise UserError(f"serve needs {', '.join(missing)}; install it with: pip install 'maskpredict[serve]'.")
+    require("serve", "`maskpredict serve`")
     from maskpredict.serve.config import ServiceConfig
     from maskpredict.serve.run import serve as run
 

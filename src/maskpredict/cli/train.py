@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from maskpredict.cli.options import Config, Overrides, config_path
+from maskpredict.extras import require
 
 
 def train(
@@ -17,6 +18,7 @@ def train(
     ] = None,
 ) -> None:
     """Train a model, or continue a run that was interrupted."""
+    require("train", "`maskpredict train`", ["torch", "tensorboard", "sacrebleu"])
     from maskpredict.config import load_config
     from maskpredict.training.config import TrainConfig
     from maskpredict.training.loop import train as run

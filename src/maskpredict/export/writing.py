@@ -5,7 +5,6 @@ The signature, export.json, describes the folder and lists its files; `inspectio
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from maskpredict import __version__
 from maskpredict.errors import UserError
+from maskpredict.extras import require
 from maskpredict.model.folder import CARD_FILE, ModelFolder
 from maskpredict.model.stored_weights import parameter_count
 from maskpredict.new_folder import new_folder
@@ -60,9 +60,7 @@ def export_folder(
     """Context with the model to export and the folder to fill, which becomes `out` if the block succeeds."""
     if precision not in form.precisions:
         raise UserError(f"{form.name} exports do not support {precision}; choose one of {', '.join(form.precisions)}.")
-    missing = [package for package in form.packages if importlib.util.find_spec(package) is None]
-    if missing:
-        raise UserError(f"this export needs {', '.join(missing)}; install it with: pip install 'maskpredict[export]'.")
+    require("export", f"an export to {form.name}", form.packages)
     contents = model if isinstance(model, ModelFolder) else ModelFolder.read(find_model(model))
     with new_folder(out, overwrite=overwrite, marker=form.marker) as partial:
         yield contents, partial

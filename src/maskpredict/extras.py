@@ -1,0 +1,42 @@
+"""Optional dependencies: which modules each extra of the package installs, and the error when one is missing.
+
+`pip install maskpredict` translates, fills, scores and prepares data. Everything else is an extra in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+from maskpredict.errors import UserError
+
+EXTRAS = {
+    "train": ("torch", "tensorboard", "sacrebleu", "matplotlib"),
+    "evaluate": ("sacrebleu", "matplotlib"),
+    "bench": ("torch", "ctranslate2", "transformers", "sacrebleu", "matplotlib"),
+    "export": ("torch", "ctranslate2", "onnxscript", "transformers"),
+    "serve": ("fastapi", "uvicorn", "prometheus_client", "python_multipart"),
+}
+"""Modules that an extra installs, by the name of the extra."""
+
+_TITLES = {
+    "torch": "PyTorch",
+    "tensorboard": "TensorBoard",
+    "sacrebleu": "sacreBLEU",
+    "matplotlib": "Matplotlib",
+    "ctranslate2": "CTranslate2",
+    "fastapi": "FastAPI",
+    "prometheus_client": "prometheus-client",
+    "python_multipart": "python-multipart",
+}
+"""Names that people know modules by, where they differ from the module's."""
+
+
+def require(extra: str, needed_by: str, modules: Sequence[str] | None = None) -> None:
+    """Raise a `UserError` that names the extra unless its modules, or only those given, are installed."""
+    wanted = EXTRAS[extra] if modules is None else modules
+    missing = [_TITLES.get(module, module) for module in wanted if find_spec(module) is None]
+    if missing:
+        *first, last = missing
+        listed = f"{', '.join(first)} and {last}" if first else last
+        raise UserError(f"{needed_by} needs {listed}: pip install 'maskpredict[{extra}]'.")

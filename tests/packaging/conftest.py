@@ -1,0 +1,64 @@
+"""Virtual environments without PyTorch, made the way an operator makes them: from a wheel of this tree."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Installation:
+    """Python with maskpredict, and a folder to run it in that is not the repository."""
+
+    python: Path
+    folder: Path
+    environment: dict[str, str]
+
+    def run(self, *arguments: str, input: str = "") -> subprocess.CompletedProcess[str]:
+        """Run `python ARGUMENTS`."""
+        command = [str(self.python), *arguments]
+        return subprocess.run(
+            command, input=input, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=300
+        )
+
+    def maskpredict(self, *arguments: str, input: str = "") -> str:
+        """Standard output of `maskpredict ARGUMENTS`, which must succeed."""
+        done = self.run("-m", "maskpredict.cli", *arguments, input=input)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="session")
+def runtime(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """The package alone: `pip install maskpredict`."""
+    return _install(tmp_path_factory.mktemp("runtime"))
+
+
+@pytest.fixture(scope="session")
+def runtime_and_serve(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """The package with one extra: `pip install 'maskpredict[serve]'`."""
+    return _install(tmp_path_factory.mktemp("serve"), ["serve"])
+
+
+@pytest.fixture(scope="session")
+def with_pytorch(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """The environment of these tests, which has every extra."""
+    return Installation(Path(sys.executable), tmp_path_factory.mktemp("with_pytorch"), dict(os.environ))
+
+
+def _install(folder: Path, extras: Sequence[str] = ()) -> Installation:
+    clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    subprocess.run(
+        [ROOT / "deploy" / "install.sh", folder / "environment", ",".join(extras)],
+        env={**clean, "PYTHON": sys.executable},
+        check=True,
+    )
+    return Installation(folder / "environment" / "bin" / "python", folder, clean)
