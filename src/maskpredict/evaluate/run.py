@@ -6,6 +6,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
+from importlib.util import find_spec
 from typing import Any
 
 import maskpredict
@@ -100,7 +101,7 @@ def evaluate(
     with Progress(quiet=quiet) as progress:
         results = tuple(_evaluate_set(systems, references, config, progress) for references in sets)
     versions = {"maskpredict": maskpredict.__version__, "python": platform.python_version()}
-    versions |= {name: version(name) for name in ("sacrebleu", "torch")}
+    versions |= {name: version(name) for name in ("sacrebleu", "onnxruntime", "torch") if find_spec(name) is not None}
     return Evaluation(config, results, versions)
 
 
