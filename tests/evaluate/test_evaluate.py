@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -92,6 +93,88 @@ def test_the_outside_score_stands_beside_the_others(texts: Path) -> None:
     (result,) = evaluate([HypothesisFile(texts / "good.txt")], [set_from_files([texts / "ref.txt"])], config).sets
     assert [(score.title, score.confidence) for score in result.systems[0].scores] == [("TER", None), ("COMET", None)]
     assert result.systems[0].scores[1].score == 0.25
+
+
+def test_the_outside_program_can_read_the_sources(tmp_path: Path) -> None:
+    for name, text in (("source", "one\ntwo\n"), ("ref", "eins\nzwei\n"), ("hyp", "eins\nzwo\n")):
+        (tmp_path / name).write_text(text)
+    reference_set = set_from_files([tmp_path / "ref"], tmp_path / "source")
+    command = "sh -c 'cat $0 | wc -c' {source} {hypothesis}"
+    config = EvaluateConfig(metrics=("ter",), confidence=0, comet_command=command)
+    (result,) = evaluate([HypothesisFile(tmp_path / "hyp")], [reference_set], config).sets
+    assert result.systems[0].scores[1].score == len("one\ntwo\n")
+
+
+def test_a_file_is_called_by_its_path_unless_it_has_a_name(texts: Path) -> None:
+    path = texts / "good.txt"
+    (result,) = evaluate([HypothesisFile(path), HypothesisFile(path, "mine")], [set_from_files([path])], QUICK).sets
+    assert [system.name for system in result.systems] == [str(path), "mine"]
+    assert [system.origin for system in result.systems] == [{"file": str(path)}] * 2
+    assert [system.seconds for system in result.systems] == [None, None]
+
+
+def test_the_time_of_translating_is_measured(translator: Translator, toy_set: ReferenceSet) -> None:
+    started = time.perf_counter()
+    (result,) = evaluate([ModelSystem(translator, "own", iterations=1)], [toy_set], QUICK).sets
+    assert result.systems[0].seconds is not None
+    assert 0 < result.systems[0].seconds < time.perf_counter() - started
+
+
+def test_progress_of_translating_and_scoring_is_shown_if_asked_for(
+    translator: Translator, toy_set: ReferenceSet, capsys: pytest.CaptureFixture[str]
+) -> None:
+    systems = [ModelSystem(translator, name, iterations=1) for name in ("one", "two")]
+    evaluate(systems, [toy_set], QUICK)
+    assert capsys.readouterr().err == ""
+    evaluate(systems, [toy_set], QUICK, quiet=False)
+    assert [line.split("  ")[0] for line in capsys.readouterr().err.splitlines()] == [
+        "Translating toy with one: 40",
+        "Translating toy with two: 40",
+        "Scoring toy: 2",
+    ]
+
+
+def test_systems_are_scored_and_compared_as_told(texts: Path) -> None:
+    systems = [HypothesisFile(texts / f"{name}.txt", name) for name in ("good", "bad")]
+    sets = [set_from_files([texts / "ref.txt", texts / "another.txt"])]
+    config = EvaluateConfig(metrics=("bleu", "chrf"), confidence=20, paired_test="randomization")
+    (result,) = evaluate(systems, sets, config).sets
+    assert [score.metric for score in result.systems[1].scores] == ["bleu", "chrf"]
+    assert all("nrefs:2|" in score.signature for score in result.systems[1].scores)
+    assert "|bs:20|" in result.systems[0].scores[0].signature
+    assert result.comparison is not None
+    assert result.comparison.test == "randomization"
+    assert [difference.metric for difference in result.comparison.differences] == ["bleu", "chrf"]
+    assert all("nrefs:2|" in signature for signature in result.comparison.signatures.values())
+    assert evaluate(systems, sets, replace(config, paired_test="")).sets[0].comparison is None
+    assert evaluate(systems[:1], sets, config).sets[0].comparison is None
+
+
+def test_scores_and_comparisons_use_the_words_of_the_target_language(tmp_path: Path) -> None:
+    for name, text in (("ref", "红色的船慢慢过河\n"), ("one", "红色的船过了河\n"), ("two", "红船慢慢过河\n")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    systems = [HypothesisFile(tmp_path / name, name) for name in ("one", "two")]
+    (result,) = evaluate(systems, [set_from_files([tmp_path / "ref"], target_language="zh")], QUICK).sets
+    assert result.comparison is not None
+    assert "|tok:zh|" in result.systems[0].scores[0].signature
+    assert "|tok:zh|" in result.comparison.signatures["bleu"]
+    assert result.target_language == "zh"
+
+
+def test_the_defaults_are_three_metrics_a_thousand_samples_and_a_paired_bootstrap(texts: Path) -> None:
+    systems = [HypothesisFile(texts / f"{name}.txt", name) for name in ("good", "bad")]
+    (result,) = evaluate(systems, [set_from_files([texts / "ref.txt"])]).sets
+    assert [score.metric for score in result.systems[0].scores] == ["bleu", "chrf", "ter"]
+    assert all("|bs:1000|" in score.signature for score in result.systems[0].scores)
+    assert result.comparison is not None
+    assert (result.comparison.test, result.comparison.samples) == ("bootstrap", 1000)
+
+
+def test_no_system_or_no_test_set_is_nothing_to_score(texts: Path) -> None:
+    good, reference_set = HypothesisFile(texts / "good.txt"), set_from_files([texts / "ref.txt"])
+    for systems, sets in (([], [reference_set]), ([good], [])):
+        with pytest.raises(UserError, match="there is nothing to score; give a model"):
+            evaluate(systems, sets, QUICK)
 
 
 def test_a_model_of_other_languages_is_refused(translator: Translator, toy_set: ReferenceSet) -> None:
