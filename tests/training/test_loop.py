@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -115,10 +115,9 @@ def test_a_run_uses_as_many_threads_as_its_config_says(make_config: MakeConfig) 
 
 
 @pytest.fixture
-def lines_at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Progress writes a line for every update, not twice a minute."""
+def lines_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets progress write a line for every update, not twice a minute."""
     monkeypatch.setattr("maskpredict.progress.SECONDS_BETWEEN_LINES", 0.0)
-    yield
 
 
 @pytest.mark.usefixtures("lines_at_once")
