@@ -222,6 +222,13 @@ def test_the_sides_of_packed_batches_are_sized_by_the_weighted_mean_lengths_of_p
     assert batches.arrays(batches.plan(0)[0]).source.ids.shape == (1664,)
 
 
+def test_sides_of_one_mean_length_have_as_many_tokens_up_to_the_next_multiple_of_128(tmp_path: Path) -> None:
+    split = make_split(tmp_path, [(9, 9)] * 400)
+    for tokens, source_tokens in ((1025, 1152), (1030, 1152), (1151, 1152), (1153, 1280)):
+        batches = PackedBatches(split, SPECIAL, tokens=tokens, max_length=48, slot=False, seed=1)
+        assert (batches.target_tokens, batches.source_tokens) == (tokens, source_tokens)
+
+
 def test_packed_batches_end_only_where_the_next_pair_would_not_fit(tmp_path: Path) -> None:
     chance = random.Random(3)
     lengths = [tuple(250 if chance.random() < 0.003 else 1 for _ in range(2)) for _ in range(20_000)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -69,3 +70,9 @@ def test_a_program_that_prints_other_bytes_than_utf8_is_understood() -> None:
 
 def test_the_score_is_called_comet(program: str) -> None:
     assert comet_score(program, ["a"], ["a"], ["a"]).metric == "comet"
+
+
+@pytest.mark.parametrize("command", ["no-such-program {hypothesis}", "false {hypothesis}", "true '{hypothesis}"])
+def test_the_command_is_quoted_as_it_was_given(command: str) -> None:
+    with pytest.raises(UserError, match=re.escape(f"the COMET command {command!r} ")):
+        comet_score(command, ["a"], ["a"])

@@ -46,6 +46,9 @@ def test_a_model_is_scored_by_what_it_translates(translator: Translator, toy_set
     assert found.seconds is not None
     assert found.origin["settings"]["iterations"] == 2
     assert found.origin["settings"]["length_candidates"] == 5
+    assert (found.origin["system"], found.origin["device"]) == ("cmlm", "cpu")
+    assert found.origin["engine"]
+    assert found.origin["compute_type"]
 
 
 def test_more_passes_and_fewer_are_compared(translator: Translator, toy_set: ReferenceSet) -> None:
@@ -121,16 +124,21 @@ def test_the_time_of_translating_is_measured(translator: Translator, toy_set: Re
 
 
 def test_progress_of_translating_and_scoring_is_shown_if_asked_for(
-    translator: Translator, toy_set: ReferenceSet, capsys: pytest.CaptureFixture[str]
+    translator: Translator,
+    toy_set: ReferenceSet,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("maskpredict.progress.SECONDS_BETWEEN_LINES", 0.0)
     systems = [ModelSystem(translator, name, iterations=1) for name in ("one", "two")]
     evaluate(systems, [toy_set], QUICK)
     assert capsys.readouterr().err == ""
     evaluate(systems, [toy_set], QUICK, quiet=False)
-    assert [line.split("  ")[0] for line in capsys.readouterr().err.splitlines()] == [
-        "Translating toy with one: 40",
-        "Translating toy with two: 40",
-        "Scoring toy: 2",
+    lines = [line.split("  ")[0] for line in capsys.readouterr().err.splitlines()]
+    translating = [f"{number} of 40" for number in range(1, 40)] + ["40", "40"]
+    assert lines == [
+        *(f"Translating toy with {name}: {number}" for name in ("one", "two") for number in translating),
+        *("Scoring toy: 1 of 2", "Scoring toy: 2", "Scoring toy: 2"),
     ]
 
 
@@ -186,6 +194,14 @@ def test_a_model_of_other_languages_is_refused(translator: Translator, toy_set: 
 def test_a_setting_that_the_model_does_not_have_is_refused(autoregressive_folder: Path) -> None:
     with pytest.raises(UserError, match="teacher: iterations is not a setting of autoregressive models"):
         ModelSystem(Translator(autoregressive_folder), "teacher", iterations=4)
+
+
+def test_a_model_can_be_given_the_size_of_its_batches(translator: Translator, toy_set: ReferenceSet) -> None:
+    whole, small = (ModelSystem(translator, "own", iterations=1, max_batch_size=size) for size in (None, 200))
+    one, other = (evaluate([system], [toy_set], QUICK).sets[0].systems[0] for system in (whole, small))
+    assert one.translations == other.translations
+    with pytest.raises(UserError, match="max_batch_size is 0"):
+        evaluate([ModelSystem(translator, "own", max_batch_size=0)], [toy_set], QUICK)
 
 
 def test_systems_need_different_names(texts: Path) -> None:
