@@ -252,6 +252,17 @@ def test_packed_batches_end_only_where_the_next_pair_would_not_fit(tmp_path: Pat
     assert reasons.keys() == {"source", "target", "rows"}
 
 
+def test_packed_batches_follow_the_order_of_the_epoch(split: ParallelIds) -> None:
+    for epoch in (0, 1):
+        pairs = np.concatenate(packed(split).plan(epoch)).tolist()
+        assert pairs[:3000] == epoch_order(split, seed=1, epoch=epoch).tolist()
+
+
+def test_pairs_that_fill_their_batches_exactly_make_no_batch_more(tmp_path: Path) -> None:
+    split = make_split(tmp_path, [(9, 9)] * 30)
+    assert [len(pairs) for pairs in packed(split, tokens=101).plan(0)] == [10, 10, 10]
+
+
 def test_filling_lies_in_rows_of_the_longest_length_then_of_what_is_left_then_of_none(tmp_path: Path) -> None:
     split = make_split(tmp_path, [(9, 9)] * 100)
     batches = PackedBatches(split, SPECIAL, tokens=256, max_length=48, slot=False, seed=1)
