@@ -66,6 +66,14 @@ def test_systems_are_shown_with_intervals_p_values_and_times() -> None:
     )
 
 
+def test_explanations_are_dim_on_a_terminal() -> None:
+    result = SetResult("test", 50, 1, "", (system("mine", score("bleu", "BLEU", 30.0, 1.0)),), None)
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="standard", legacy_windows=False)
+    console.print(render(Evaluation(EvaluateConfig(), (result,), {})))
+    assert isinstance(console.file, io.StringIO)
+    assert "\x1b[2m± is half the 95% confidence interval." in console.file.getvalue()
+
+
 def test_several_test_sets_stand_one_below_the_other() -> None:
     sets = [SetResult(name, 1, 1, "", (system("mine", score("bleu", "BLEU", 1.0)),), None) for name in ("a", "b")]
     lines = printed(*sets).splitlines()
