@@ -199,7 +199,8 @@ def test_smaller_parts_make_the_same_number_of_updates_of_the_same_size(
     make_config: MakeConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a device ran out of memory in the third update."""
-    compute, sizes = EagerEngine.accumulate, []
+    compute = EagerEngine.accumulate
+    sizes: list[int] = []
 
     def accumulate(self: EagerEngine, arrays: PairArrays, seed: int) -> torch.Tensor:
         if len(sizes) >= 2 and arrays.target.ids.size > 200:
