@@ -103,6 +103,13 @@ def test_a_run_with_time_to_spare_ends_after_its_last_update(make_config: MakeCo
     assert (result.finished, result.updates) == (True, 3)
 
 
+def test_a_run_that_is_not_finished_has_no_model(make_config: MakeConfig) -> None:
+    config = make_config()
+    result = train(config, quiet=True, stop_after=1e-9)
+    assert (result.finished, result.updates, result.model) == (False, 1, None)
+    assert not (Path(config.run) / "model").exists()
+
+
 def test_a_run_uses_as_many_threads_as_its_config_says(make_config: MakeConfig) -> None:
     before = torch.get_num_threads()
     try:
