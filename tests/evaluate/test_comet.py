@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -42,6 +43,7 @@ def test_no_shell_touches_the_command() -> None:
         ("no-such-program {hypothesis}", "cannot be run: No such file or directory"),
         ("sh -c 'echo early; echo no GPU >&2; exit 3' {hypothesis}", "ended with code 3; its last line: no GPU"),
         ("sh -c 'echo only this; exit 1' {hypothesis}", "ended with code 1; its last line: only this"),
+        ("sh -c 'exit 4' {hypothesis}", "ended with code 4; its last line: nothing"),
         ("echo {hypothesis} none", "did not end in a number; its last line: .* none"),
         ("echo {hypothesis} nan", "did not end in a number"),
         ("true {hypothesis}", "did not end in a number; its last line: nothing"),
@@ -53,4 +55,24 @@ def test_no_shell_touches_the_command() -> None:
 )
 def test_a_command_that_fails_gets_a_sentence(command: str, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
+        comet_score(command, ["a"], ["a"])
+
+
+def test_files_hold_one_line_for_each_text_in_utf8(tmp_path: Path) -> None:
+    (tmp_path / "size.py").write_text("import os, sys; print(os.path.getsize(sys.argv[1]))")
+    command = f"{sys.executable} {tmp_path / 'size.py'} {{hypothesis}}"
+    assert comet_score(command, ["ü b", "c"], ["a", "a"]).score == len("ü b\nc\n".encode())
+
+
+def test_a_program_that_prints_other_bytes_than_utf8_is_understood() -> None:
+    assert comet_score(r"printf '\377 0.5\n' {hypothesis}", ["a"], ["a"]).score == 0.5
+
+
+def test_the_score_is_called_comet(program: str) -> None:
+    assert comet_score(program, ["a"], ["a"], ["a"]).metric == "comet"
+
+
+@pytest.mark.parametrize("command", ["no-such-program {hypothesis}", "false {hypothesis}", "true '{hypothesis}"])
+def test_the_command_is_quoted_as_it_was_given(command: str) -> None:
+    with pytest.raises(UserError, match=re.escape(f"the COMET command {command!r} ")):
         comet_score(command, ["a"], ["a"])

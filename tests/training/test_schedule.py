@@ -26,3 +26,15 @@ def test_a_run_without_warm_up_starts_at_the_peak() -> None:
     for schedule in ("linear", "inverse_sqrt"):
         config = OptimizerConfig(rate=1e-3, warmup=0, schedule=schedule)
         assert learning_rate(config, 1, 0.0) == pytest.approx(1e-3)
+
+
+def test_a_run_without_warm_up_falls_from_its_first_update_on() -> None:
+    config = OptimizerConfig(rate=1e-3, warmup=0)
+    rates = [learning_rate(config, update, 0.0) for update in (1, 2, 4, 100)]
+    assert rates == pytest.approx([1e-3, 1e-3 / 2**0.5, 5e-4, 1e-4])
+
+
+def test_the_linear_schedule_warms_up_by_updates_and_falls_by_the_share_of_the_run() -> None:
+    linear = OptimizerConfig(rate=2e-3, warmup=4, schedule="linear")
+    rates = [learning_rate(linear, update, (update - 1) / 10) for update in range(1, 11)]
+    assert rates == pytest.approx([5e-4, 9e-4, 1.2e-3, 1.4e-3, 1.2e-3, 1e-3, 8e-4, 6e-4, 4e-4, 2e-4])

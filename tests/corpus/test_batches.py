@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -162,3 +163,128 @@ def test_data_and_batches_that_do_not_fit_each_other_are_refused(split: Parallel
             kind(split, max_length=2)
     with pytest.raises(UserError, match="does not fit a packed batch of 32"):
         packed(split, tokens=32)
+
+
+def test_widths_are_multiples_of_8_that_grow_by_an_eighth_up_to_the_longest_pair(split: ParallelIds) -> None:
+    def widths(max_length: int) -> list[int]:
+        batches = PaddedBatches(split, SPECIAL, tokens=1024, max_length=max_length, slot=False, seed=1)
+        return [int(width) for width in batches.widths]
+
+    assert widths(8) == [8]
+    assert widths(20) == [8, 16, 24]
+    assert widths(300) == [*range(8, 129, 8), 144, 160, 176, 192, 216, 240, 264, 296, 304]
+
+
+@pytest.mark.parametrize(("length", "width"), [(6, 8), (7, 8), (8, 16), (15, 16), (16, 24), (22, 24)])
+def test_a_pair_lies_in_the_narrowest_rows_that_hold_its_longer_side_and_an_end_mark(
+    tmp_path: Path, length: int, width: int
+) -> None:
+    for pairs in ([(length, 1)], [(1, length)]):
+        batches = padded(make_split(tmp_path, pairs), max_length=23)
+        (batch,) = batches.plan(0)
+        assert batches.arrays(batch).target.ids.shape == (1, width)
+
+
+def test_padded_batches_are_as_full_as_their_budget_allows(tmp_path: Path) -> None:
+    split = make_split(tmp_path, [(12, 12)] * 100)  # 13 with the end mark, in rows of 16
+    assert sorted(len(pairs) for pairs in padded(split, tokens=10 * 16 + 15).plan(0)) == [10] * 10
+    assert sorted(len(pairs) for pairs in padded(split, tokens=30 * 16).plan(0)) == [10, 30, 30, 30]
+    assert sorted(len(pairs) for pairs in padded(split, tokens=15).plan(0)) == [1] * 100
+
+
+def test_padded_batches_of_all_widths_come_in_random_order(split: ParallelIds) -> None:
+    batches = padded(split)
+    widths = [batches.arrays(pairs).target.ids.shape[1] for pairs in batches.plan(0)]
+    changes = sum(before != after for before, after in pairwise(widths))
+    assert changes > len(widths) / 2
+
+
+def test_corpora_of_no_weight_make_an_empty_epoch(tmp_path: Path) -> None:
+    split = make_split(tmp_path, [(3, 3)] * 10, {0: 0.0})
+    assert epoch_order(split, seed=1, epoch=0).tolist() == []
+
+
+def test_the_fraction_of_a_weight_is_rounded_to_whole_pairs(tmp_path: Path) -> None:
+    split = make_split(tmp_path, [(3, 3)] * 20, {0: 0.33})
+    chosen = epoch_order(split, seed=1, epoch=0).tolist()
+    assert len(chosen) == len(set(chosen)) == 7
+
+
+def test_the_sides_of_packed_batches_are_sized_by_the_weighted_mean_lengths_of_pairs_that_fit(tmp_path: Path) -> None:
+    # With the end mark: 400 pairs of 10 and 5, drawn twice; 200 of 4 and 8; 100 that are too long.
+    split = make_split(tmp_path, [(9, 4)] * 400 + [(3, 7)] * 200 + [(60, 60)] * 100, {0: 2.0, 400: 1.0, 600: 1.0})
+    batches = PackedBatches(split, SPECIAL, tokens=1030, max_length=48, slot=False, seed=1)
+    source_mean, target_mean = (800 * 10 + 200 * 4) / 1000, (800 * 5 + 200 * 8) / 1000
+    assert (source_mean, target_mean) == (8.8, 5.6)
+    assert batches.target_tokens == 1030
+    assert batches.source_tokens == 1664  # 13 * 128, the next above 1030 * 8.8 / 5.6 = 1618.6
+    assert batches.rows == 384  # 3 * 128, the next above 1.1 * 1030 / 5.6 + 64 = 266.3
+    assert batches.arrays(batches.plan(0)[0]).source.ids.shape == (1664,)
+
+
+def test_sides_of_one_mean_length_have_as_many_tokens_up_to_the_next_multiple_of_128(tmp_path: Path) -> None:
+    split = make_split(tmp_path, [(9, 9)] * 400)
+    for tokens, source_tokens in ((1025, 1152), (1030, 1152), (1151, 1152), (1153, 1280)):
+        batches = PackedBatches(split, SPECIAL, tokens=tokens, max_length=48, slot=False, seed=1)
+        assert (batches.target_tokens, batches.source_tokens) == (tokens, source_tokens)
+
+
+def test_packed_batches_end_only_where_the_next_pair_would_not_fit(tmp_path: Path) -> None:
+    chance = random.Random(3)
+    lengths = [tuple(250 if chance.random() < 0.003 else 1 for _ in range(2)) for _ in range(20_000)]
+    split = make_split(tmp_path, lengths)  # type: ignore[arg-type]
+    batches = PackedBatches(split, SPECIAL, tokens=700, max_length=256, slot=False, seed=1)
+    most_rows = batches.rows - PackedBatches.SPARE_ROWS
+    reasons: Counter[str] = Counter()
+    for pairs, following in pairwise(batches.plan(0)):
+        source, target = (int((side.lengths[pairs] + 1).sum()) for side in (split.source, split.target))
+        # One token of each side is left for filling.
+        assert source < batches.source_tokens
+        assert target < batches.target_tokens
+        assert len(pairs) <= most_rows
+        reached = {
+            "source": source + split.source.lengths[following[0]] + 1 >= batches.source_tokens,
+            "target": target + split.target.lengths[following[0]] + 1 >= batches.target_tokens,
+            "rows": len(pairs) == most_rows,
+        }
+        assert any(reached.values())
+        reasons += Counter(name for name in reached if reached[name])
+    assert reasons.keys() == {"source", "target", "rows"}
+
+
+def test_packed_batches_follow_the_order_of_the_epoch(split: ParallelIds) -> None:
+    for epoch in (0, 1):
+        pairs = np.concatenate(packed(split).plan(epoch)).tolist()
+        assert pairs[:3000] == epoch_order(split, seed=1, epoch=epoch).tolist()
+
+
+def test_pairs_that_fill_their_batches_exactly_make_no_batch_more(tmp_path: Path) -> None:
+    split = make_split(tmp_path, [(9, 9)] * 30)
+    assert [len(pairs) for pairs in packed(split, tokens=101).plan(0)] == [10, 10, 10]
+
+
+def test_filling_lies_in_rows_of_the_longest_length_then_of_what_is_left_then_of_none(tmp_path: Path) -> None:
+    split = make_split(tmp_path, [(9, 9)] * 100)
+    batches = PackedBatches(split, SPECIAL, tokens=256, max_length=48, slot=False, seed=1)
+    arrays = batches.arrays(np.arange(10))
+    for side in (arrays.source, arrays.target):
+        filling = side.lengths[10:].tolist()
+        assert side.lengths[:10].tolist() == [10] * 10
+        assert filling[:5] == [48, 48, 48, 256 - 100 - 3 * 48, 0]
+        assert not any(filling[5:])
+
+
+def test_sides_too_unlike_to_be_packed_are_refused(tmp_path: Path) -> None:
+    split = make_split(tmp_path, [(1, 7)] * 2000 + [(13, 7)] * 2000)
+    batches = PackedBatches(split, SPECIAL, tokens=16_000, max_length=14, slot=False, seed=1)
+    batches.arrays(np.arange(1000, 2990))
+    with pytest.raises(UserError, match="differ too much in length to be packed; train with engine=eager"):
+        batches.arrays(np.arange(0, 1990))
+
+
+def test_a_packed_batch_must_be_longer_than_the_longest_pair_that_fits(tmp_path: Path) -> None:
+    split = make_split(tmp_path, [(3, 3), (20, 5), (4, 29), (80, 80)])
+    for tokens in (29, 30):
+        with pytest.raises(UserError, match=f"a pair of 30 subwords does not fit a packed batch of {tokens};"):
+            packed(split, tokens=tokens)
+    assert packed(split, tokens=31).plan(0)
