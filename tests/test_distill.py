@@ -420,7 +420,7 @@ def test_a_place_with_other_content_is_refused_before_any_work(config: DistillCo
     [
         ({"n": 2}, "set choose to n_best or closest"),
         ({"n": 6, "choose": "n_best"}, "between 1 and beam_size"),
-        ({"shard_pairs": 0}, "use 1 or more"),
+        ({"shard_pairs": 0}, "'shard_pairs' must be a whole number of at least 1, not 0"),
         ({"device": "tpu9"}, "cannot be used"),
     ],
 )

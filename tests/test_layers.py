@@ -18,7 +18,7 @@ PACKAGE = Path(maskpredict.__file__).parent
 # the same line: they stand side by side. A new part of the package needs a place here.
 LAYERS = [
     ["errors"],
-    ["new_folder", "progress", "yaml_dialect"],
+    ["bounds", "new_folder", "progress", "yaml_dialect"],
     ["config", "packing", "special_ids", "bpe"],
     ["dictionary"],
     ["tokenizer"],

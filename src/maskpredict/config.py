@@ -11,7 +11,8 @@ refused, the comments of a dumped configuration, the help of the command line.
 
     config = load_config(TrainConfig, Path("train.yaml"), ["steps=1000"])
 
-Fields may be scalars, `Path`, `Literal`, unions, other dataclasses, and lists, tuples and dicts of these.
+Fields may be scalars, `Path`, `Literal`, unions, other dataclasses, and lists, tuples and dicts of these. Numbers may
+have bounds (`maskpredict.bounds`).
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from maskpredict.bounds import Bounds
 from maskpredict.errors import UserError
 from maskpredict.yaml_dialect import inline_yaml, parse_yaml
 
@@ -53,9 +55,24 @@ def load_config(
     return built
 
 
-def from_dict(cls: type[T], mapping: Mapping[str, Any]) -> T:
-    """The configuration that `to_dict` wrote, with the same checks as a YAML file gets."""
-    return load_config(cls, None, defaults=mapping)
+def from_dict(cls: type[T], mapping: Mapping[str, Any], key: str = "") -> T:
+    """The configuration that `to_dict` wrote, with the same checks as a YAML file gets.
+
+    Complaints about values put `key` before the names of fields, as in `model.dropout`.
+    """
+    try:
+        built: T = _build(cls, mapping, key=key, base=None)
+    except _Problem as problem:
+        raise UserError(f"configuration: {problem}") from None
+    return built
+
+
+def check_bounds(instance: Any) -> None:
+    """Refuse numbers out of bounds in a configuration made in Python; call it in `__post_init__`."""
+    try:
+        _check_fields(instance, "")
+    except _Problem as problem:
+        raise UserError(str(problem)) from None
 
 
 def to_dict(instance: Any) -> dict[str, Any]:
@@ -117,7 +134,27 @@ def _build(cls: type[Any], mapping: Mapping[str, Any], key: str, base: Any) -> A
 @functools.cache
 def _hints(cls: type[Any]) -> dict[str, Any]:
     """Python works them out anew each time, which every call of a Translator would pay for."""
-    return get_type_hints(cls)
+    return get_type_hints(cls, include_extras=True)
+
+
+def _check_fields(instance: Any, key: str) -> None:
+    hints = _hints(type(instance))  # type: ignore[arg-type]
+    for name in _knobs(instance):
+        _check_value(hints[name], getattr(instance, name), _join(key, name))
+
+
+def _check_value(kind: Any, value: Any, key: str) -> None:
+    origin, args = get_origin(kind), get_args(kind)
+    if dataclasses.is_dataclass(value):
+        _check_fields(value, key)
+    elif origin is Annotated or (origin in (Union, UnionType) and any(get_origin(arm) is Annotated for arm in args)):
+        _convert(kind, value, key)
+    elif origin is dict:
+        for name, item in value.items():
+            _check_value(args[1], item, _join(key, name))
+    elif origin in (list, tuple):
+        for index, item in enumerate(value):
+            _check_value(args[0] if args[-1] is Ellipsis or origin is list else args[index], item, _join(key, index))
 
 
 def _convert(kind: Any, value: Any, key: str, default: Any = None) -> Any:
@@ -125,6 +162,8 @@ def _convert(kind: Any, value: Any, key: str, default: Any = None) -> Any:
     if type(value) is kind:
         return value
     origin, args = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _convert_bounded(kind, value, key)
     if dataclasses.is_dataclass(kind) and isinstance(value, Mapping):
         assert isinstance(kind, type)
         return _build(kind, value, key, base=default if type(default) is kind else None)
@@ -149,6 +188,17 @@ def _convert(kind: Any, value: Any, key: str, default: Any = None) -> Any:
     raise _Problem(key, f"{key!r} must be {_describe(kind)}, not {_shown(value)}{quotes}")
 
 
+def _convert_bounded(kind: Any, value: Any, key: str) -> Any:
+    """A number, if it lies within the bounds that its annotation has."""
+    number, bounds = get_args(kind)
+    assert isinstance(bounds, Bounds)
+    if type(value) in (int, number):  # a whole number may stand for a float
+        converted = _convert(number, value, key)
+        if bounds.allow(converted):
+            return converted
+    raise _Problem(key, f"{key!r} must be {_describe(kind)}, not {_shown(value)}")
+
+
 def _convert_union(kind: Any, value: Any, key: str, default: Any) -> Any:
     arms = get_args(kind)
     if type(value) in arms:  # so that nobody has to word a complaint that nobody reads
@@ -171,6 +221,8 @@ def _describe(kind: Any) -> str:
     origin, args = get_origin(kind), get_args(kind)
     if dataclasses.is_dataclass(kind):
         return f"a mapping of {', '.join(_knobs(kind))}"
+    if origin is Annotated:
+        return f"{_describe(args[0])} {args[1]}" if str(args[1]) else "a finite number"
     if origin in (Union, UnionType):
         return " or ".join(_describe(arm) for arm in args)
     if origin is Literal:

@@ -70,10 +70,10 @@ def test_a_shipped_recipe_says_how_to_call_it(name: str) -> None:
     [
         ("teacher.stpes=3", "section teacher of the recipe: unknown key 'stpes'; did you mean 'steps'?"),
         ("student.optimizer.rate=fast", "section student of the recipe: 'optimizer.rate' must be a number"),
-        ("student.model.dropuot=0.1", "section student of the recipe: unknown key 'dropuot'"),
+        ("student.model.dropuot=0.1", "section student of the recipe: unknown key 'model.dropuot'"),
         ("student.preset=huge", "section student of the recipe: there is no model preset 'huge'"),
         ("teacher.data=elsewhere", "section teacher of the recipe: data is not for a recipe to say"),
-        ("distill.beam_size=0", "section distill of the recipe: beam_size is 0"),
+        ("distill.beam_size=0", "section distill of the recipe: 'beam_size' must be a whole number of at least 1"),
         ("evaluate.studnet=[]", "unknown key 'evaluate.studnet'; did you mean 'evaluate.student'?"),
     ],
 )

@@ -16,7 +16,7 @@ from maskpredict.config import dump_config
 from maskpredict.model.folder import ModelFolder
 from maskpredict.training.config import TrainConfig
 from maskpredict.training.loop import train
-from maskpredict.training.parallel import Workers, own_device, workers
+from maskpredict.training.parallel import Workers, local_device, workers
 
 MakeConfig = Callable[..., TrainConfig]
 ReadMetrics = Callable[[Path | str], list[dict[str, Any]]]
@@ -71,4 +71,4 @@ def test_a_process_that_torchrun_did_not_start_works_alone() -> None:
         team.sum([tensor])
         assert tensor.tolist() == [1.0, 1.0, 1.0]
         assert team.largest(2.5, torch.device("cpu")) == 2.5
-    assert own_device("cpu") == torch.device("cpu")
+    assert local_device("cpu") == torch.device("cpu")

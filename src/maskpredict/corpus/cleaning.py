@@ -11,10 +11,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
+from maskpredict.bounds import Bounds, NonNegativeInt, PositiveInt
+from maskpredict.config import check_bounds
 from maskpredict.corpus.reading import Pair
 
 
@@ -22,18 +25,21 @@ from maskpredict.corpus.reading import Pair
 class CleaningConfig:
     """What makes a training pair unfit."""
 
-    max_characters: int = 2_000
+    max_characters: PositiveInt = 2_000
     """Drop a pair with a longer side, in characters, without spending time on encoding it."""
-    max_tokens: int = 250
+    max_tokens: PositiveInt = 250
     """Drop a pair with a longer side, in subwords."""
-    max_ratio: float = 3.0
+    max_ratio: Annotated[float, Bounds(at_least=1)] = 3.0
     """Drop a pair whose longer side has more than this many times the subwords of the shorter."""
-    ratio_from: int = 10
+    ratio_from: NonNegativeInt = 10
     """Apply `max_ratio` only if the longer side has at least this many subwords; short pairs vary freely."""
     drop_duplicates: bool = True
     """Drop every exact repetition of an earlier pair, across all training corpora."""
     drop_identical: bool = False
     """Drop a pair whose sides are equal: usually text that nobody translated."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
 
 
 class Reason(StrEnum):

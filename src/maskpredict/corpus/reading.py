@@ -11,7 +11,6 @@ import gzip
 import io
 import itertools
 import lzma
-import math
 import re
 import shutil
 import sys
@@ -23,6 +22,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
+from maskpredict.bounds import PositiveFloat
+from maskpredict.config import check_bounds
 from maskpredict.errors import UserError
 
 STDIN = Path("-")
@@ -43,12 +44,11 @@ class CorpusConfig:
     """File of target sentences, one a line, aligned with `source`."""
     tsv: Path | None = None
     """File of lines `source TAB target`, instead of two files; `-` reads standard input."""
-    weight: float = 1.0
+    weight: PositiveFloat = 1.0
     """How often training draws this corpus, relative to its size; 2 means twice as often."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.weight < math.inf:
-            raise UserError(f"The weight {self.weight} of a corpus must be above 0; or leave the corpus out.")
+        check_bounds(self)
 
 
 class Pair(NamedTuple):

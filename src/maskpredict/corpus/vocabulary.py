@@ -10,10 +10,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import sentencepiece
 
+from maskpredict.bounds import Bounds, NonNegativeInt, PositiveInt
+from maskpredict.config import check_bounds
 from maskpredict.corpus.reading import Pair
 from maskpredict.errors import UserError
 from maskpredict.tokenizer import SentencePieceTokenizer, SpecialIds, Tokenizers
@@ -23,22 +25,25 @@ from maskpredict.tokenizer import SentencePieceTokenizer, SpecialIds, Tokenizers
 class VocabularyConfig:
     """How text is cut into subwords."""
 
-    size: int = 16_000
+    size: PositiveInt = 16_000
     """Number of subwords, special symbols included; of each side, if the vocabulary is not joint."""
     joint: bool = True
     """One vocabulary for both languages (one embedding table), or one for each."""
     reuse: Path | None = None
     """Learn nothing: take the tokenizer of this file, or of this data or model folder."""
-    sample_lines: int = 1_000_000
+    sample_lines: PositiveInt = 1_000_000
     """Lines of training text to learn from, both sides together, drawn uniformly."""
-    seed: int = 1
+    seed: NonNegativeInt = 1
     """Seed of that draw."""
     normalization: Literal["nmt_nfkc", "identity"] = "nmt_nfkc"
     """Unicode normalisation of text before it is cut: NFKC with tidied spaces, or none."""
-    character_coverage: float = 1.0
+    character_coverage: Annotated[float, Bounds(above=0, at_most=1)] = 1.0
     """Share of the characters of the sample that get a subword; 0.9995 suits Chinese and Japanese."""
     byte_fallback: bool = False
     """Spell characters outside the vocabulary as bytes instead of losing them; costs 256 subwords."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
 
 
 def sample_pairs(pairs: Iterable[Pair], size: int, seed: int) -> list[Pair]:

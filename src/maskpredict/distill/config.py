@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from maskpredict.bounds import FiniteFloat, NonNegativeFloat, PositiveInt
+from maskpredict.config import check_bounds
 from maskpredict.errors import UserError
 
 
@@ -24,35 +26,32 @@ class DistillConfig:
 
     Closeness is sentence BLEU over subwords.
     """
-    n: int | None = None
+    n: PositiveInt | None = None
     """Translations that n_best keeps and closest chooses from; none is all that the beam gives."""
-    beam_size: int = 5
+    beam_size: PositiveInt = 5
     """Hypotheses the teacher keeps at each step."""
-    length_penalty: float = 1.0
+    length_penalty: FiniteFloat = 1.0
     """Scores are divided by length to this power: higher favours longer translations."""
-    shard_pairs: int = 20_000
+    shard_pairs: PositiveInt = 20_000
     """Training pairs that are translated and saved together; an interruption loses at most one such shard."""
-    batch_tokens: int | None = None
+    batch_tokens: PositiveInt | None = None
     """Source positions times beams computed at once; none is what suits the device. Limits memory, not the result."""
     device: str = "auto"
     """cpu, cuda, or auto: cuda where there is one."""
     compute_type: Literal["float32", "bfloat16", "float16"] = "float32"
     """Arithmetic of the teacher."""
-    processes: int | None = None
+    processes: PositiveInt | None = None
     """Processes side by side on one device; none is two on a GPU, which one cannot keep busy, and one on a CPU."""
-    seconds: float | None = None
+    seconds: NonNegativeFloat | None = None
     """Stop after this time, keeping finished shards; the same call continues. None goes on to the end."""
-    threads: int | None = None
+    threads: PositiveInt | None = None
     """CPU threads; none leaves PyTorch's choice."""
 
     def __post_init__(self) -> None:
-        for name in ("beam_size", "shard_pairs", "batch_tokens", "processes", "threads"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UserError(f"{name} is {value}; use 1 or more.")
+        check_bounds(self)
         if self.n is not None and self.choose == "best":
             raise UserError("n says nothing about choose=best; set choose to n_best or closest, or leave n out.")
-        if self.n is not None and not 1 <= self.n <= self.beam_size:
+        if self.n is not None and self.n > self.beam_size:
             raise UserError(f"n is {self.n}; it must be between 1 and beam_size ({self.beam_size}).")
 
     @property

@@ -98,7 +98,7 @@ class Work:
         missing = [shard for index in own for shard in self.shards.missing(index, every)]
         tally = _Tally(progress.task("Distilling", total=sum(len(self.shards.ranges[shard]) for shard in missing)))
         with ExitStack() as stack:
-            left = replace(self.config, seconds=self.deadline - time.monotonic() if self.deadline else None)
+            left = replace(self.config, seconds=max(0.0, self.deadline - time.monotonic()) if self.deadline else None)
             companions = [stack.enter_context(Companion(left, index, every, tally.add)) for index in own[1:]]
             self.make(own[0], every, tally.add)
             while self.shards.missing() and not self.out_of_time:

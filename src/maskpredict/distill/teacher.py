@@ -13,12 +13,12 @@ from maskpredict.decoding.hypothesis import Request
 from maskpredict.distill.config import DistillConfig
 from maskpredict.errors import UserError
 from maskpredict.model.folder import WEIGHTS_FILE, ModelFolder
-from maskpredict.runtime.find_model import find_device, find_model
+from maskpredict.runtime.find_model import find_model
 from maskpredict.runtime.settings import resolve_settings
 from maskpredict.systems import Autoregressive, build_system
 from maskpredict.systems.autoregressive import BeamSettings
 from maskpredict.systems.base import System
-from maskpredict.training.parallel import own_device
+from maskpredict.training.parallel import local_device
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,7 @@ def load_teacher(config: DistillConfig, dataset: Dataset) -> Teacher:
     folder = find_model(config.teacher)
     contents = ModelFolder.read(folder)
     _refuse_misfit(folder, contents, dataset)
-    find_device(config.device)  # says in a sentence what own_device would say in a traceback
-    system = build_system(contents).to(own_device(config.device), getattr(torch, config.compute_type))
+    system = build_system(contents).to(local_device(config.device), getattr(torch, config.compute_type))
     system.recording = False  # its batches are large and of many sizes: there is little to gain, and much to record
     settings = resolve_settings(
         system,

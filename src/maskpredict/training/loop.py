@@ -36,7 +36,7 @@ from maskpredict.training.feed import Feed, Update
 from maskpredict.training.interruption import interruptible
 from maskpredict.training.metrics import Metrics, Speed
 from maskpredict.training.optimizer import Optimizer
-from maskpredict.training.parallel import Workers, own_device, workers
+from maskpredict.training.parallel import Workers, local_device, workers
 from maskpredict.training.run_folder import RunFolder
 from maskpredict.training.schedule import learning_rate, rewarmup_share
 from maskpredict.training.setup import arithmetic, is_captured, new_system, save_model, training_split
@@ -62,7 +62,7 @@ def train(config: TrainConfig, *, stop_after: float | None = None, quiet: bool =
     deadline = time.monotonic() + stop_after if stop_after else None
     if config.threads:
         torch.set_num_threads(config.threads)
-    device = own_device(config.device)
+    device = local_device(config.device)
     with (
         workers(device) as team,
         Progress(quiet=quiet or not team.first) as progress,

@@ -17,6 +17,8 @@ import torch.distributed as dist
 from torch import Tensor
 from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 
+from maskpredict.errors import UserError
+
 
 @dataclass(frozen=True)
 class Workers:
@@ -71,12 +73,15 @@ def workers(device: torch.device) -> Iterator[Workers]:
         dist.destroy_process_group()
 
 
-def own_device(name: str) -> torch.device:
+def local_device(name: str) -> torch.device:
     """The device of this process: under torchrun each takes the GPU of its local rank."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name == "cuda":
-        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    try:
+        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if name == "cuda" else torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise UserError(f"the device {name!r} cannot be used here; choose auto, cpu or cuda.") from error
+    if device.type == "cuda":
         torch.cuda.set_device(device)
-        return device
-    return torch.device(name)
+    return device

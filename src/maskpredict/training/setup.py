@@ -36,11 +36,6 @@ def new_system(config: TrainConfig, dataset: Dataset) -> System:
     shape = preset(config.preset, config.model)
     if shape.embeddings == "shared" and not dataset.tokenizers.joint:
         raise UserError("the data has separate vocabularies: set model.embeddings to target or separate.")
-    if shape.max_positions <= config.batch.max_length:
-        raise UserError(
-            f"batch.max_length is {config.batch.max_length}; "
-            f"it must be below model.max_positions ({shape.max_positions})."
-        )
     system = find_system(config.system)(shape, vocabulary_of(dataset.tokenizers), config.label_smoothing)
     if config.start_from:
         load_weights(system, start_weights(system, Path(config.start_from)))
