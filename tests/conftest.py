@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import random
 import signal
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,19 @@ def _batch(system: System, tokenizers: Tokenizers, seed: int) -> Batch:
     rows = [[*tokenizers.source.encode(text), eos] for text in sources]
     targets = [[*tokenizers.target.encode(toy_translation(text)), eos] for text in sources]
     return Batch(pad(rows, fill, device, slot=system.reserves_slot), pad(targets, fill, device))
+
+
+@pytest.fixture
+def read_only_folder(tmp_path: Path) -> Iterator[Path]:
+    """An empty folder in which nobody can make files, root included."""
+    folder = tmp_path / "read-only"
+    folder.mkdir()
+    if os.geteuid() != 0:
+        folder.chmod(0o555)
+        yield folder
+        folder.chmod(0o755)
+        return
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "none", folder], capture_output=True)
+    yield folder if mounted.returncode == 0 else Path("/sys")
+    if mounted.returncode == 0:
+        subprocess.run(["umount", folder], check=True)

@@ -6,7 +6,6 @@ and leaves whatever stood at the final place untouched; only a killed process le
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -14,8 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from maskpredict.errors import UserError
-
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+from maskpredict.full_disk import explain_full_disk
 
 
 @contextmanager
@@ -35,12 +33,9 @@ def new_folder(out: Path, *, overwrite: bool, marker: str) -> Iterator[Path]:
     except OSError as error:
         raise UserError(f"{out} cannot be made: {error.strerror}.") from error
     try:
-        yield partial
+        with explain_full_disk(out):
+            yield partial
         _move_into_place(partial, out)
-    except OSError as error:
-        if error.errno in _NO_ROOM:
-            raise UserError(f"There is no room left to write {out}; free some disk space.") from error
-        raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

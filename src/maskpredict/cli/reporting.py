@@ -15,9 +15,10 @@ from typing import ParamSpec, TypeVar
 import typer
 
 from maskpredict.errors import UserError
+from maskpredict.full_disk import is_full_disk
 
 USER_ERROR, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NOT_ALLOWED = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,10 +41,12 @@ def reported(verb: Callable[P, R]) -> Callable[P, R]:
             _drop_output()
             raise SystemExit(PIPE_CLOSED) from None
         except OSError as error:
-            if error.errno not in _NO_ROOM:
-                raise
-            _drop_output()
-            raise _failed("there is no room left to write the output; free some disk space.") from None
+            if is_full_disk(error):
+                _drop_output()
+                raise _failed("there is no room left to write the output; free some disk space.") from None
+            if error.errno in _NOT_ALLOWED and error.filename:
+                raise _failed(f"{error.filename} cannot be used: {error.strerror}.") from None
+            raise
 
     return run
 

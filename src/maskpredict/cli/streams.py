@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +13,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from maskpredict.corpus.reading import STDIN, CorpusConfig, Pair, read_lines, read_pairs
 from maskpredict.errors import UserError
+from maskpredict.new_file import new_file, open_for_writing
 from maskpredict.progress import Progress, Task
 
 SECONDS_UNTIL_PROGRESS = 3.0
@@ -65,16 +64,11 @@ def output(path: Path | None, *, at_once: bool = False) -> Iterator[Output]:
         yield Output(sys.stdout.buffer, at_once=at_once)
         sys.stdout.buffer.flush()
     elif path.exists() and not path.is_file():  # a device or pipe: there is nothing to put in place
-        with _open(path) as stream:
+        with open_for_writing(path) as stream:
             yield Output(stream, at_once=at_once)
     else:
-        partial = path.with_name(f"{path.name}.partial-{os.getpid()}")
-        try:
-            with _open(partial) as stream:
-                yield Output(stream, at_once=at_once)
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        with new_file(path) as stream:
+            yield Output(stream, at_once=at_once)
 
 
 def watched(items: Iterable[T], description: str) -> Iterator[T]:
@@ -98,21 +92,6 @@ def _begun(stack: ExitStack, description: str, done: int) -> Task:
 def _someone_looks() -> bool:
     # With the output in the same terminal, its lines are progress enough.
     return sys.stderr.isatty() and not sys.stdout.isatty()
-
-
-@contextlib.contextmanager
-def _open(path: Path) -> Iterator[BinaryIO]:
-    try:
-        stream = path.open("wb")
-    except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror}.") from error
-    try:
-        yield stream
-        stream.flush()
-    finally:
-        # Closing flushes again; on a full disk that fails a second time and would hide the first failure.
-        with contextlib.suppress(OSError):
-            stream.close()
 
 
 def _finite(value: Any) -> Any:

@@ -17,6 +17,7 @@ import torch
 from maskpredict.corpus.batches import PackedBatches, PaddedBatches
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.errors import UserError
+from maskpredict.full_disk import explain_full_disk
 from maskpredict.model.batch import round_up
 from maskpredict.model.folder import load_weights, own_weights
 from maskpredict.progress import Progress, Task
@@ -72,7 +73,8 @@ def train(config: TrainConfig, *, stop_after: float | None = None, quiet: bool =
         task = progress.task("Training", total=config.steps)
         task.advance(run.state.update)
         try:
-            run.go(task, lambda: bool(interrupted) or (deadline is not None and time.monotonic() > deadline))
+            with explain_full_disk(config.run):
+                run.go(task, lambda: bool(interrupted) or (deadline is not None and time.monotonic() > deadline))
         finally:
             run.close()
         model = run.finish() if run.finished else None

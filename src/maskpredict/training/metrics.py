@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from maskpredict.new_file import new_file
+
 METRICS_FILE = "metrics.jsonl"
 
 
@@ -41,7 +43,8 @@ def _forget_after(path: Path, update: int) -> None:
         return
     lines = path.read_text(encoding="utf-8").split("\n")
     kept = [line for line in lines if line.endswith("}") and json.loads(line)["update"] <= update]
-    path.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+    with new_file(path) as file:
+        file.write("".join(line + "\n" for line in kept).encode())
 
 
 class Speed:
