@@ -12,8 +12,11 @@ def distill(config: Config, overrides: Overrides = None) -> None:
     from maskpredict.config import load_config
     from maskpredict.distill import DistillConfig
     from maskpredict.distill import distill as run
+    from maskpredict.training.parallel import is_main_process
 
     report = run(load_config(DistillConfig, config_path(config), overrides or ()))
+    if not is_main_process():
+        return
     if report.counts is not None:
         typer.echo(f"{report.counts.pairs:,} distilled pairs; the data folder is {report.out}.", err=True)
     else:

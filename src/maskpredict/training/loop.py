@@ -56,6 +56,8 @@ class TrainResult:
     updates: int
     model: Path | None
     """The finished model folder."""
+    signal: int | None = None
+    """Number of the signal (SIGINT or SIGTERM) that ended the call, if one did."""
 
 
 def train(config: TrainConfig, *, stop_after: float | None = None, quiet: bool = False) -> TrainResult:
@@ -77,8 +79,10 @@ def train(config: TrainConfig, *, stop_after: float | None = None, quiet: bool =
                 run.go(task, lambda: bool(interrupted) or (deadline is not None and time.monotonic() > deadline))
         finally:
             run.close()
-        model = run.finish() if run.finished else None
-    return TrainResult(run.finished, run.state.update, model)
+        if run.finished:
+            return TrainResult(True, run.state.update, run.finish())
+        number = int(team.largest(float(interrupted[0] if interrupted else 0), device))  # all processes end alike
+        return TrainResult(False, run.state.update, None, number or None)
 
 
 class Run:

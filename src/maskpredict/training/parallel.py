@@ -73,6 +73,11 @@ def workers(device: torch.device) -> Iterator[Workers]:
         dist.destroy_process_group()
 
 
+def is_main_process() -> bool:
+    """Whether this process speaks for all that torchrun started; True without torchrun."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 def local_device(name: str) -> torch.device:
     """The device of this process: under torchrun each takes the GPU of its local rank."""
     if name == "auto":
