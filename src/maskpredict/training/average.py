@@ -27,9 +27,11 @@ class AverageReport:
 def average(sources: Sequence[Path], out: Path, *, overwrite: bool = False) -> AverageReport:
     """Write a model folder with the mean of the sources' weights.
 
-    A source is a run folder (its best checkpoints), a folder of checkpoints, a single checkpoint or a model folder.
+    A source is a run folder (its best checkpoints), a folder of checkpoints, a single checkpoint or a model folder. One
+    that several sources contain counts once.
     """
-    folders = [folder for source in sources for folder in _folders(source)]
+    named = [folder for source in sources for folder in _folders(source)]
+    folders = list({_identity(folder): folder for folder in reversed(named)}.values())[::-1]
     models = [_without_weights(folder) for folder in folders]
     for folder, model in zip(folders, models, strict=True):
         if _kind(model) != _kind(models[0]):
@@ -48,6 +50,14 @@ def _folders(source: Path) -> list[Path]:
     if not found:
         raise UserError(f"{source} has no checkpoints to average; name a run, checkpoints or model folders.")
     return found
+
+
+def _identity(folder: Path) -> tuple[Path, str]:
+    """Equal for two copies of one checkpoint: a run may keep an update among its best and as its newest."""
+    resolved = folder.resolve()
+    if is_model_folder(folder):
+        return resolved, ""
+    return resolved.parent.parent, resolved.name
 
 
 def _without_weights(folder: Path) -> ModelFolder:
