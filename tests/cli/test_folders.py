@@ -29,8 +29,18 @@ def change(path: Path, **values: object) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
 
 
+def flip_a_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-1000] ^= 4
+    path.write_bytes(content)
+
+
 DAMAGES: dict[str, tuple[Damage, str]] = {
     "truncated weights": (lambda folder: truncate(folder / "model.safetensors"), "model.safetensors is damaged"),
+    "flipped bit": (
+        lambda folder: flip_a_bit(folder / "model.safetensors"),
+        "model.safetensors is damaged: its checksum",
+    ),
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "model.safetensors is missing"),
     "damaged json": (lambda folder: truncate(folder / "config.json"), "config.json cannot be read as JSON"),
     "damaged settings": (lambda folder: truncate(folder / "generation.json"), "generation.json"),
