@@ -1,11 +1,14 @@
 """A folder of results that appears whole or not at all.
 
 The work is done in a sibling folder, which is renamed at the very end. A failure, Ctrl-C included, removes it
-and leaves whatever stood at the final place untouched; only a killed process leaves the sibling behind.
+and leaves whatever stood at the final place untouched. A killed process leaves the sibling behind; the next one that
+makes the same folder removes it.
 """
 
 from __future__ import annotations
 
+import glob
+import logging
 import os
 import shutil
 from collections.abc import Iterator
@@ -14,6 +17,13 @@ from pathlib import Path
 
 from maskpredict.errors import UserError
 from maskpredict.full_disk import explain_full_disk
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks; leftovers stay there
+    fcntl = None  # type: ignore[assignment]
+
+_PARTIAL = ".partial-maskpredict-"
 
 
 @contextmanager
@@ -25,19 +35,45 @@ def new_folder(out: Path, *, overwrite: bool, marker: str) -> Iterator[Path]:
     """
     out = out.resolve()
     _refuse_content(out, overwrite, marker)
-    partial = out.with_name(f"{out.name}.partial-{os.getpid()}")
-    # Left by a killed process that had our number, which is common in containers.
-    shutil.rmtree(partial, ignore_errors=True)
+    _remove_leftovers(out)
+    partial = out.with_name(f"{out.name}{_PARTIAL}{os.getpid()}")
     try:
         partial.mkdir(parents=True)
     except OSError as error:
         raise UserError(f"{out} cannot be made: {error.strerror}.") from error
     try:
-        with explain_full_disk(out):
+        with explain_full_disk(out), _locked(partial):
             yield partial
         _move_into_place(partial, out)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _remove_leftovers(out: Path) -> None:
+    """Remove what killed processes left of earlier attempts; a folder that a process still fills is locked."""
+    for left in out.parent.glob(f"{glob.escape(out.name)}{_PARTIAL}*"):
+        with _locked(left) as is_ours:
+            if is_ours:
+                logging.getLogger(__name__).warning("Removing %s, which a killed process left unfinished.", left)
+                shutil.rmtree(left, ignore_errors=True)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """Hold the lock of a folder, and say whether it could be had; the system releases it when a process is killed."""
+    if fcntl is None:
+        yield False
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        locked = True
+    except OSError:  # another process has it, or the file system knows no locks
+        locked = False
+    try:
+        yield locked
+    finally:
+        os.close(descriptor)
 
 
 def _refuse_content(out: Path, overwrite: bool, marker: str) -> None:
