@@ -24,7 +24,8 @@ class ModelPart:
     More of them learn more and run slower.
     """
     dropout: float = 0.3
-    """Share of activations dropped: 0 turns it off."""
+    """Share of activations dropped:
+    0 turns it off."""
     norm: Literal["post", "pre"] = "post"
     """Where the layer norm stands."""
 
@@ -260,7 +261,7 @@ def test_an_override_that_is_not_yaml_is_a_user_error() -> None:
 # Dumping and documentation
 
 
-def test_a_dump_explains_every_key_with_the_first_line_of_its_docstring() -> None:
+def test_a_dump_explains_every_key_with_the_first_paragraph_of_its_docstring() -> None:
     assert dump_config(ModelPart()).splitlines() == [
         "layers: 6  # Layers on each side.",
         "dropout: 0.3  # Share of activations dropped: 0 turns it off.",

@@ -81,7 +81,7 @@ def to_dict(instance: Any) -> dict[str, Any]:
 
 
 def dump_config(instance: Any) -> str:
-    """YAML that loads back to an equal instance, each key followed by the first line of its explanation."""
+    """YAML that loads back to an equal instance, each key followed by the first paragraph of its explanation."""
     return "\n".join(_block(instance) or ["{}"]) + "\n"
 
 
@@ -319,7 +319,7 @@ def _block(value: Any) -> list[str]:
     """Indented lines for a value with dataclasses in it, none for what fits behind its key on one line."""
     if dataclasses.is_dataclass(value):
         docs = field_docs(type(value))  # type: ignore[arg-type]
-        entries = [_entry(n, getattr(value, n), docs.get(n, "").partition("\n")[0]) for n in _knobs(value)]
+        entries = [_entry(n, getattr(value, n), _first_paragraph(docs.get(n, ""))) for n in _knobs(value)]
     elif isinstance(value, dict) and any(map(_block, value.values())):
         entries = [_entry(_shown(key), item, "") for key, item in value.items()]
     elif isinstance(value, list | tuple) and any(map(_block, value)):
@@ -327,6 +327,10 @@ def _block(value: Any) -> list[str]:
     else:
         entries = []
     return [line for lines in entries for line in lines]
+
+
+def _first_paragraph(text: str) -> str:
+    return text.partition("\n\n")[0].replace("\n", " ")
 
 
 def _entry(name: str, value: Any, doc: str) -> list[str]:

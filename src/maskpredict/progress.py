@@ -15,8 +15,11 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
+from rich.table import Column
 
 SECONDS_BETWEEN_LINES = 30.0
+WIDE = 100
+"""Columns of a terminal from which on there is room for the time that has passed."""
 
 
 class Task:
@@ -89,12 +92,17 @@ class Progress:
 
 
 def _bars(console: Console) -> Bars:
+    """Bars that fit the width of the console: the bar itself shrinks first, numbers are never cut at 80 columns."""
+
+    def whole() -> Column:
+        return Column(no_wrap=True)
+
     return Bars(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[fields]}"),
+        TextColumn("{task.description}", table_column=Column(no_wrap=True, max_width=max(10, console.width - 56))),
+        BarColumn(bar_width=None, table_column=Column(max_width=40)),
+        MofNCompleteColumn(table_column=whole()),
+        *([TimeElapsedColumn(table_column=whole())] if console.width >= WIDE else []),
+        TimeRemainingColumn(table_column=whole()),
+        TextColumn("{task.fields[fields]}", table_column=whole()),
         console=console,
     )

@@ -121,6 +121,22 @@ def test_prepare_with_flags_makes_a_data_folder_that_inspect_finds_whole(corpus:
     assert "9 pairs: b" in inspected.stdout
 
 
+def test_a_vocabulary_of_no_subwords_is_refused(corpus: Path) -> None:
+    result = prepared(corpus, "--vocab-size", 0)
+    assert result.exit_code == 2
+    assert "'vocabulary.size' must be a whole number of at least 1, not 0" in result.stderr
+    assert not (corpus / "data").exists()
+
+
+def test_the_report_of_prepare_is_whole_at_80_columns(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for side in ("a.xx", "a.yy"):
+        (corpus / side).write_text((corpus / side).read_text() * 2)  # a column of duplicates
+    result = prepared(corpus)
+    assert "duplica" in result.stderr, "the heading is folded"
+    assert "…" not in result.stderr
+
+
 def test_prepare_with_a_file_and_overrides(corpus: Path) -> None:
     config = corpus / "prepare.yaml"
     config.write_text(

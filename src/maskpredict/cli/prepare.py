@@ -63,7 +63,7 @@ def prepare(
         "train": [_corpus("--train", value) for value in train or ()],
         "valid": [_corpus("--valid", value) for value in valid or ()],
         "test": [_corpus("--test", value) for value in test or ()],
-        "vocabulary": {"size": vocab_size} if vocab_size else None,
+        "vocabulary": {"size": vocab_size} if vocab_size is not None else None,
         "overwrite": overwrite or None,
     }
     flags = {name: value for name, value in said.items() if value}

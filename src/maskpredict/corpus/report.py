@@ -43,11 +43,11 @@ def render(report: PrepareReport) -> Table:
     reasons = list(dict.fromkeys(reason for corpus in report.corpora for reason in corpus.dropped))
     table = Table(title=f"{report.folder} ({report.seconds:.0f} s)")
     for heading in ("split", "corpus"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     languages = (report.languages.source, report.languages.target)
     numbers = ["read", "kept", *reasons, *(f"{code} tokens" for code in languages)]
     for heading in (*numbers, *(f"{code} per word" for code in languages)):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", overflow="fold")
     for corpus in report.corpora:
         counts = [corpus.read, corpus.kept, *(corpus.dropped.get(reason, 0) for reason in reasons)]
         table.add_row(

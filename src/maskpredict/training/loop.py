@@ -62,7 +62,7 @@ class TrainResult:
 
 def train(config: TrainConfig, *, stop_after: float | None = None, quiet: bool = False) -> TrainResult:
     """Train a model, or continue a run; with `stop_after`, leave cleanly after that many seconds."""
-    deadline = time.monotonic() + stop_after if stop_after else None
+    deadline = time.monotonic() + stop_after if stop_after is not None else None
     if config.threads:
         torch.set_num_threads(config.threads)
     device = local_device(config.device)
