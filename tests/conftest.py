@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from maskpredict.corpus.dataset import Languages
 from maskpredict.corpus.reading import Pair
 from maskpredict.corpus.vocabulary import VocabularyConfig, learn_tokenizers
+from maskpredict.languages import Languages
 from maskpredict.model.batch import Batch, pad
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder import ModelFolder, own_weights

@@ -8,7 +8,7 @@ from maskpredict import UserError
 from maskpredict.bench.config import BenchConfig
 from maskpredict.bench.course import built_in, choose
 from maskpredict.bench.sentences import SENTENCES
-from maskpredict.corpus.dataset import Languages
+from maskpredict.languages import Languages
 from maskpredict.tokenizer import Tokenizers
 
 

@@ -12,7 +12,7 @@ from maskpredict import Translator
 from maskpredict.bench.racers.base import RacedModel, Track
 from maskpredict.bench.racers.transformers_engine import transformers_racers
 from maskpredict.bench.racers.transformers_twin import transformers_twin
-from maskpredict.corpus.dataset import Languages
+from maskpredict.languages import Languages
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder import ModelFolder, own_weights
 from maskpredict.systems import find_system, vocabulary_of

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from maskpredict import Translator
-from maskpredict.corpus.dataset import Languages
 from maskpredict.errors import UserError
 from maskpredict.evaluate.reference_set import Lines, ReferenceSet, set_from_files
 from maskpredict.evaluate.run import EvaluateConfig, evaluate
 from maskpredict.evaluate.scores import score_corpus
 from maskpredict.evaluate.systems import HypothesisFile, ModelSystem, Output
+from maskpredict.languages import Languages
 from maskpredict.progress import Progress
 
 QUICK = EvaluateConfig(metrics=("bleu",), confidence=50)

@@ -18,7 +18,7 @@ PACKAGE = Path(maskpredict.__file__).parent
 # the same line: they stand side by side. A new part of the package needs a place here.
 LAYERS = [
     ["errors"],
-    ["bounds", "full_disk", "progress", "yaml_dialect"],
+    ["bounds", "full_disk", "languages", "progress", "yaml_dialect"],
     ["new_file", "new_folder"],
     ["config", "packing", "special_ids", "bpe"],
     ["dictionary"],

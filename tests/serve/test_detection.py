@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from maskpredict.corpus.dataset import Languages as LanguagePair
 from maskpredict.corpus.reading import Pair
 from maskpredict.corpus.vocabulary import VocabularyConfig, learn_tokenizers
+from maskpredict.languages import Languages as LanguagePair
 from maskpredict.runtime.translator import Translator
 from maskpredict.serve.detection import Detector
 from maskpredict.serve.models import ServedModel

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from maskpredict.corpus.dataset import Languages
 from maskpredict.errors import UserError
+from maskpredict.languages import Languages
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder import ModelFolder, own_weights
 from maskpredict.model.transformer import suppress

@@ -13,8 +13,9 @@ from typing import Any, cast
 
 import torch
 
-from maskpredict.corpus.dataset import Languages, sha256
+from maskpredict.corpus.dataset import sha256
 from maskpredict.errors import UserError
+from maskpredict.languages import Languages
 from maskpredict.model.folder import CARD_FILE
 from maskpredict.runtime.find_model import find_model
 from maskpredict.runtime.translator import Translator

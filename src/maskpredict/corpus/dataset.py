@@ -18,18 +18,11 @@ from typing import Any
 
 from maskpredict.corpus.ids import IdsFile, ids_path, offsets_path
 from maskpredict.errors import UserError
+from maskpredict.languages import Languages
 from maskpredict.tokenizer import Tokenizers
 
 FORMAT_VERSION = 1
 DESCRIPTION_FILE = "dataset.json"
-
-
-@dataclass(frozen=True)
-class Languages:
-    """The codes of the two languages, as used in file names."""
-
-    source: str
-    target: str
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from maskpredict.corpus.cleaning import Cleaner, Reason
-from maskpredict.corpus.dataset import CorpusPart, Languages, SplitDescription, text_path
+from maskpredict.corpus.dataset import CorpusPart, SplitDescription, text_path
 from maskpredict.corpus.ids import IdsWriter
 from maskpredict.corpus.reading import CorpusConfig, Pair, read_pairs
 from maskpredict.corpus.report import CorpusReport
 from maskpredict.errors import UserError
+from maskpredict.languages import Languages
 from maskpredict.progress import Task
 from maskpredict.tokenizer import SentencePieceTokenizer, Tokenizer, Tokenizers
 

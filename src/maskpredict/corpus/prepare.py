@@ -7,7 +7,6 @@ does not grow with it.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,7 +17,6 @@ from maskpredict.corpus.cleaning import Cleaner, CleaningConfig, text_reason
 from maskpredict.corpus.dataset import (
     DESCRIPTION_FILE,
     DatasetDescription,
-    Languages,
     SplitDescription,
     VocabularySizes,
     sha256,
@@ -28,6 +26,7 @@ from maskpredict.corpus.reading import CorpusConfig, Pair, make_rereadable, read
 from maskpredict.corpus.report import CorpusReport, PrepareReport
 from maskpredict.corpus.vocabulary import VocabularyConfig, learn_tokenizers, reuse_tokenizers, sample_pairs
 from maskpredict.errors import UserError
+from maskpredict.languages import Languages
 from maskpredict.new_folder import new_folder
 from maskpredict.progress import Progress, Task
 from maskpredict.tokenizer import Tokenizers
@@ -61,7 +60,8 @@ def prepare(config: PrepareConfig, progress: Progress | None = None) -> PrepareR
     """Make the data folder `config.out`, whole or not at all."""
     started = time.monotonic()
     progress = progress or Progress(quiet=True)
-    languages = _languages(config)
+    languages = Languages(config.source_language, config.target_language)
+    languages.check()
     splits = _splits(config)
     with (
         new_folder(config.out, overwrite=config.overwrite, marker=DESCRIPTION_FILE) as folder,
@@ -83,15 +83,6 @@ def prepare(config: PrepareConfig, progress: Progress | None = None) -> PrepareR
             report={"corpora": [asdict(report) for report in reports]},
         ).write(folder)
     return PrepareReport(config.out, languages, sizes, tuple(reports), time.monotonic() - started)
-
-
-def _languages(config: PrepareConfig) -> Languages:
-    for code in (config.source_language, config.target_language):
-        if not re.fullmatch(r"[\w-]+", code):
-            raise UserError(f"The language code {code!r} is part of file names; use letters, digits, - and _.")
-    if config.source_language == config.target_language:
-        raise UserError(f"Both languages are {config.source_language!r}; name source and target differently.")
-    return Languages(config.source_language, config.target_language)
 
 
 def _splits(config: PrepareConfig) -> dict[str, list[CorpusConfig]]:

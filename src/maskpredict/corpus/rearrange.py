@@ -13,7 +13,6 @@ from maskpredict.corpus.dataset import (
     DESCRIPTION_FILE,
     CorpusPart,
     Dataset,
-    Languages,
     SplitDescription,
     VocabularySizes,
     text_path,
@@ -46,7 +45,7 @@ def turn_around(data: Path, out: Path, corpora: Sequence[str] | None = None, suf
         renamed = tuple(replace(part, name=part.name + suffix) for part in train.corpora)
         replace(
             before,
-            languages=Languages(before.languages.target, before.languages.source),
+            languages=before.languages.reversed,
             vocab_size=VocabularySizes(before.vocab_size.target, before.vocab_size.source),
             tokenizers={names[name]: digest for name, digest in before.tokenizers.items()},
             splits={**before.splits, "train": replace(train, corpora=renamed)},

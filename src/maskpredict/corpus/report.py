@@ -8,7 +8,8 @@ from pathlib import Path
 
 from rich.table import Table
 
-from maskpredict.corpus.dataset import Languages, VocabularySizes
+from maskpredict.corpus.dataset import VocabularySizes
+from maskpredict.languages import Languages
 
 
 @dataclass(frozen=True)

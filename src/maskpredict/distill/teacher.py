@@ -67,8 +67,10 @@ def _refuse_misfit(folder: Path, contents: ModelFolder, dataset: Dataset) -> Non
     if contents.system != Autoregressive.name:
         raise UserError(f"the teacher {folder} is a {contents.system} model; distill needs an autoregressive one.")
     if contents.languages != dataset.languages:
-        teacher, data = (f"{pair.source} to {pair.target}" for pair in (contents.languages, dataset.languages))
-        raise UserError(f"the teacher {folder} translates {teacher}, but the data is {data}; use another teacher.")
+        raise UserError(
+            f"the teacher {folder} translates {contents.languages}, but the data is {dataset.languages}; "
+            "use another teacher."
+        )
     digests = {name: sha256(folder / name) for name in dataset.description.tokenizers if (folder / name).is_file()}
     if digests != dataset.description.tokenizers:
         raise UserError(

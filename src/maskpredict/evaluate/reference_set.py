@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from maskpredict.corpus.dataset import Dataset, Languages
+from maskpredict.corpus.dataset import Dataset
 from maskpredict.corpus.reading import read_lines
 from maskpredict.errors import UserError
+from maskpredict.languages import Languages
 
 
 @dataclass(frozen=True)

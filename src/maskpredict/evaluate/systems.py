@@ -88,8 +88,8 @@ class ModelSystem:
         own, wanted = self.translator.languages, references.languages
         if wanted is not None and wanted != own:
             raise UserError(
-                f"{self.name} translates {own.source} to {own.target} and {references.name} is {wanted.source} to "
-                f"{wanted.target}; give the files themselves if that is what you want."
+                f"{self.name} translates {own} and {references.name} is {wanted}; "
+                "give the files themselves if that is what you want."
             )
 
     def output(self, references: ReferenceSet, progress: Progress) -> Output:

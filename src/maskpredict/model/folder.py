@@ -18,8 +18,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from maskpredict.config import from_dict, to_dict
-from maskpredict.corpus.dataset import Languages
 from maskpredict.errors import UserError
+from maskpredict.languages import Languages
 from maskpredict.model.checksum import CHECKSUM_KEY, checksum_of, verify
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.int8 import Int8Linear
