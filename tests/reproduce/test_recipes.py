@@ -20,7 +20,7 @@ from maskpredict.systems import find_system, vocabulary_of
 from maskpredict.tokenizer import Tokenizers
 
 RECIPES = Path(maskpredict.__file__).parent / "recipes"
-CHAINS = ["toy", "de-en", "en-de"]
+CHAINS = ["toy", "small", "de-en", "en-de"]
 
 
 @pytest.mark.parametrize("name", CHAINS)
@@ -40,7 +40,7 @@ def test_the_models_of_a_shipped_recipe_can_be_built_and_know_its_decoding_setti
             resolve_settings(system, {}, own)
 
 
-@pytest.mark.parametrize("name", ["de-en", "en-de"])
+@pytest.mark.parametrize("name", ["small", "de-en", "en-de"])
 def test_what_cleaning_keeps_fits_into_a_batch(name: str) -> None:
     recipe = load_recipe(RECIPES / f"{name}.yaml")
     assert recipe.training("teacher", Path(), Path()).batch.max_length == recipe.cleaning.max_tokens + 1
