@@ -23,7 +23,7 @@ from maskpredict.corpus.prepare import PrepareConfig, prepare
 from maskpredict.corpus.reading import CorpusConfig
 from maskpredict.corpus.vocabulary import VocabularyConfig
 from maskpredict.distill import DistillConfig, distill
-from maskpredict.distill.companion import Companion
+from maskpredict.distill.worker_process import WorkerProcess
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, pad
 from maskpredict.model.folder import ModelFolder, own_weights
@@ -208,7 +208,7 @@ def test_helpers_on_the_same_device_give_the_same_as_one_process(
     report = distill(replace(config, processes=3, shard_pairs=6))
     assert report.finished
     assert contents(config.out) == contents(finished)
-    assert "Distilling: 121 " in capsys.readouterr().err  # what companions have done is counted
+    assert "Distilling: 121 " in capsys.readouterr().err  # the work of both processes is counted
 
 
 def test_helpers_stop_in_time_too(config: DistillConfig) -> None:
@@ -217,17 +217,17 @@ def test_helpers_stop_in_time_too(config: DistillConfig) -> None:
 
 
 def test_a_helper_that_fails_is_noticed(config: DistillConfig, tmp_path: Path) -> None:
-    with Companion(replace(config, teacher=tmp_path / "nowhere"), 0, 1, lambda _: None) as companion:
-        companion.process.wait()
-        with pytest.raises(UserError, match="a companion process ended with exit code 1"):
-            companion.check()
+    with WorkerProcess(replace(config, teacher=tmp_path / "nowhere"), 0, 1, lambda _: None) as worker:
+        worker.process.wait()
+        with pytest.raises(UserError, match="a worker process ended with exit code 1"):
+            worker.check()
 
 
 def test_a_helper_does_not_outlive_the_one_it_helps(config: DistillConfig) -> None:
-    with Companion(replace(config, beam_size=50), 0, 1, lambda _: None) as companion:
-        assert companion.process.stdin is not None
-        companion.process.stdin.close()
-        assert companion.process.wait(timeout=60) == 1
+    with WorkerProcess(replace(config, beam_size=50), 0, 1, lambda _: None) as worker:
+        assert worker.process.stdin is not None
+        worker.process.stdin.close()
+        assert worker.process.wait(timeout=60) == 1
     assert not config.out.exists()
 
 

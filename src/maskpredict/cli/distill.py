@@ -12,7 +12,7 @@ def distill(config: Config, overrides: Overrides = None) -> None:
     from maskpredict.config import load_config
     from maskpredict.distill import DistillConfig
     from maskpredict.distill import distill as run
-    from maskpredict.training.parallel import is_main_process
+    from maskpredict.training.distributed import is_main_process
 
     report = run(load_config(DistillConfig, config_path(config), overrides or ()))
     if not is_main_process():

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maskpredict.cli import options
-from maskpredict.cli.streams import Output, output
+from maskpredict.cli.streams import LineWriter, output
 from maskpredict.errors import UserError
 from maskpredict.yaml_dialect import parse_yaml
 
@@ -85,11 +85,11 @@ def evaluate(
     threads: options.Threads = None,
 ) -> None:
     """Score models or finished translations on test sets. The first system is the one others are compared with."""
-    from maskpredict.evaluate.run import EvaluateConfig
+    from maskpredict.evaluate.run import ScoringConfig
     from maskpredict.evaluate.run import evaluate as run
     from maskpredict.evaluate.systems import HypothesisFile
 
-    config = EvaluateConfig(
+    config = ScoringConfig(
         metrics=tuple(name.strip() for name in metric.split(",") if name.strip()),
         confidence=confidence,
         paired_test="" if paired is PairedTest.none else paired.value,
@@ -206,7 +206,7 @@ def _save(evaluation: Evaluation, places: dict[tuple[str, str], Path]) -> None:
                     out.write(translation)
 
 
-def _report(evaluation: Evaluation, format: ReportFormat, out: Output, *, as_seen: bool) -> None:
+def _report(evaluation: Evaluation, format: ReportFormat, out: LineWriter, *, as_seen: bool) -> None:
     """Write the report; `as_seen` fits a table to the terminal, with its colours."""
     from rich.console import Console
 

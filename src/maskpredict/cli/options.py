@@ -77,7 +77,7 @@ ComputeType = Annotated[
 Threads = Annotated[int | None, typer.Option(help="CPU threads.", rich_help_panel=_COMPUTING)]
 
 
-class Format(StrEnum):
+class OutputFormat(StrEnum):
     """What a line of output holds."""
 
     text = "text"

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from maskpredict.cli import options
-from maskpredict.cli.options import Format
-from maskpredict.cli.streams import input_pairs, output, watched
+from maskpredict.cli.options import OutputFormat
+from maskpredict.cli.streams import input_pairs, output, with_progress
 
 
 def score(
@@ -19,7 +19,7 @@ def score(
         typer.Argument(help="Sources and targets as two files or one .tsv; standard input if left out."),
     ] = None,
     output_file: options.OutputFile = None,
-    format: Annotated[Format, typer.Option(help="A score per line (text), or jsonl.")] = Format.text,
+    format: Annotated[OutputFormat, typer.Option(help="A score per line (text), or jsonl.")] = OutputFormat.text,
     pretokenized: Annotated[
         bool, typer.Option(help="Text is subwords between spaces; targets as `translate` gives them, with </s>.")
     ] = False,
@@ -38,8 +38,8 @@ def score(
         input_pairs(files or ()), pretokenized=pretokenized, max_batch_size=batch_tokens, **settings
     )
     with output(output_file) as out:
-        for translation in watched(scored, "Scoring"):
-            if format is Format.text:
+        for translation in with_progress(scored, "Scoring"):
+            if format is OutputFormat.text:
                 out.write(str(translation.score))
             else:
                 out.write_json(translation.to_dict())

@@ -35,16 +35,16 @@ def input_pairs(files: Sequence[Path]) -> Iterator[Pair]:
     return read_pairs(CorpusConfig(tsv=files[0] if files else STDIN))
 
 
-def is_typed(file: Path | None) -> bool:
+def is_interactive(file: Path | None) -> bool:
     """True when someone types the input and waits for each answer."""
     return file in (None, STDIN) and sys.stdin.isatty()
 
 
-class Output:
+class LineWriter:
     """Where lines go; they are UTF-8 whatever the locale says."""
 
-    def __init__(self, stream: BinaryIO, *, at_once: bool) -> None:
-        self._stream, self._at_once = stream, at_once
+    def __init__(self, stream: BinaryIO, *, flush_lines: bool) -> None:
+        self._stream, self._at_once = stream, flush_lines
 
     def write(self, text: str) -> None:
         """Write one line."""
@@ -58,20 +58,20 @@ class Output:
 
 
 @contextmanager
-def output(path: Path | None, *, at_once: bool = False) -> Iterator[Output]:
-    """Standard output, or a file that appears whole at the end or not at all; `at_once` writes line by line."""
+def output(path: Path | None, *, flush_lines: bool = False) -> Iterator[LineWriter]:
+    """Standard output, or a file that appears whole at the end or not at all; `flush_lines` writes line by line."""
     if path is None:
-        yield Output(sys.stdout.buffer, at_once=at_once)
+        yield LineWriter(sys.stdout.buffer, flush_lines=flush_lines)
         sys.stdout.buffer.flush()
     elif path.exists() and not path.is_file():  # a device or pipe: there is nothing to put in place
         with open_for_writing(path) as stream:
-            yield Output(stream, at_once=at_once)
+            yield LineWriter(stream, flush_lines=flush_lines)
     else:
         with new_file(path) as stream:
-            yield Output(stream, at_once=at_once)
+            yield LineWriter(stream, flush_lines=flush_lines)
 
 
-def watched(items: Iterable[T], description: str) -> Iterator[T]:
+def with_progress(items: Iterable[T], description: str) -> Iterator[T]:
     """The items, with their number on stderr once it takes long and someone is looking."""
     started, task = time.monotonic(), None
     with ExitStack() as stack:

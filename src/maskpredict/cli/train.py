@@ -22,8 +22,8 @@ def train(
     """Train a model, or continue a run that was interrupted."""
     from maskpredict.config import load_config
     from maskpredict.training.config import TrainConfig
+    from maskpredict.training.distributed import is_main_process
     from maskpredict.training.loop import train as run
-    from maskpredict.training.parallel import is_main_process
 
     settings = load_config(TrainConfig, config_path(config), overrides or ())
     result = run(settings, stop_after=stop_after)

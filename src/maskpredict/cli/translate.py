@@ -12,7 +12,7 @@ import typer
 
 from maskpredict.cli import options
 from maskpredict.cli.options import TranslateFormat
-from maskpredict.cli.streams import Output, input_lines, is_typed, output, watched
+from maskpredict.cli.streams import LineWriter, input_lines, is_interactive, output, with_progress
 from maskpredict.errors import UserError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def translate(
         length_penalty=length_penalty,
         trace=True if play or format is TranslateFormat.trace else None,
     )
-    typed = is_typed(file)
+    typed = is_interactive(file)
     translator = options.open_translator(model, device, compute_type, threads, judge)
     lines, sources = itertools.tee(_lines(file, reference, tuple(_pin(text) for text in pin or ())))
     translations = translator.translate_lines(
@@ -85,8 +85,8 @@ def translate(
         window=1 if typed or play else None,
         **settings,
     )
-    with output(output_file, at_once=typed) as out:
-        for line, translation in zip(sources, watched(translations, "Translating"), strict=True):
+    with output(output_file, flush_lines=typed) as out:
+        for line, translation in zip(sources, with_progress(translations, "Translating"), strict=True):
             if play:
                 _play(line.source, translation)
             else:
@@ -110,7 +110,7 @@ def _pin(text: str) -> PinLike:
     return (placed[1], int(placed[2])) if placed else text
 
 
-def _write(out: Output, format: TranslateFormat, source: str, translation: Translation) -> None:
+def _write(out: LineWriter, format: TranslateFormat, source: str, translation: Translation) -> None:
     if format is TranslateFormat.text:
         out.write(translation.text)
     elif format is TranslateFormat.jsonl:

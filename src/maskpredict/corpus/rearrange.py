@@ -25,7 +25,7 @@ EXCHANGED = {"source": "target", "target": "source"}
 """First part of the names of tokenizer files that are one side's."""
 
 
-def turn_around(data: Path, out: Path, corpora: Sequence[str] | None = None, suffix: str = "") -> None:
+def reverse_dataset(data: Path, out: Path, corpora: Sequence[str] | None = None, suffix: str = "") -> None:
     """Write a data folder with source and target exchanged, and with only these corpora of its training text.
 
     `suffix` is added to their names.
@@ -38,7 +38,7 @@ def turn_around(data: Path, out: Path, corpora: Sequence[str] | None = None, suf
     chosen = [part for part in before.splits["train"].corpora if corpora is None or part.name in corpora]
     names = {name: _other_side(name) for name in before.tokenizers}
     with new_folder(out, overwrite=False, marker=DESCRIPTION_FILE) as folder:
-        copy_but_train(dataset, folder)
+        copy_all_but_train(dataset, folder)
         for old, new in names.items():
             shutil.copyfile(dataset.folder / old, folder / new)
         train = _write_train([(dataset, chosen)], folder)
@@ -52,7 +52,7 @@ def turn_around(data: Path, out: Path, corpora: Sequence[str] | None = None, suf
         ).write(folder)
 
 
-def join(folders: Sequence[Path], out: Path) -> None:
+def join_datasets(folders: Sequence[Path], out: Path) -> None:
     """Write a data folder with the training text of all these; the rest is the first one's."""
     datasets = [Dataset(folder) for folder in folders]
     first = datasets[0].description
@@ -61,12 +61,12 @@ def join(folders: Sequence[Path], out: Path) -> None:
         if not fits:
             raise UserError(f"{other.folder} has other languages or another vocabulary than {folders[0]}.")
     with new_folder(out, overwrite=False, marker=DESCRIPTION_FILE) as folder:
-        copy_but_train(datasets[0], folder)
+        copy_all_but_train(datasets[0], folder)
         train = _write_train([(own, own.description.splits["train"].corpora) for own in datasets], folder)
         replace(first, splits={**first.splits, "train": train}).write(folder)
 
 
-def copy_but_train(dataset: Dataset, folder: Path) -> None:
+def copy_all_but_train(dataset: Dataset, folder: Path) -> None:
     """Copy the tokenizers and every split but train."""
     names = [dataset.folder / name for name in dataset.description.tokenizers]
     for split in dataset.splits:

@@ -1,4 +1,4 @@
-"""The teacher: an autoregressive model that fits the data, and the one call in which it translates."""
+"""The teacher: an autoregressive model with the vocabulary of the data."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from maskpredict.runtime.settings import resolve_settings
 from maskpredict.systems import Autoregressive, build_system
 from maskpredict.systems.autoregressive import BeamSettings
 from maskpredict.systems.base import System
-from maskpredict.training.parallel import local_device
+from maskpredict.training.distributed import local_device
 
 
 @dataclass(frozen=True)
 class Teacher:
-    """A loaded teacher, and how it translates."""
+    """A loaded teacher and its search settings."""
 
     system: System
     settings: BeamSettings
@@ -31,20 +31,20 @@ class Teacher:
 
     @property
     def longest_source(self) -> int:
-        """Subwords, end mark included, that it can read."""
+        """Longest source in subwords, end mark included."""
         return self.system.config.max_positions
 
     def start(self, requests: Sequence[Request]) -> Callable[[], list[list[list[int]]]]:
-        """Begin to translate requests of one padded width, and give a function that waits for the end.
+        """Start translating requests of one padded width; returns a function that waits for the result.
 
-        It returns translations of each request, best first, without end marks.
+        The result is the translations of each request, best first, without end marks.
         """
         found = self.system.start(requests, self.settings)
         return lambda: [[hypothesis.ids[:-1] for hypothesis in own] for own in found()]
 
 
 def load_teacher(config: DistillConfig, dataset: Dataset) -> Teacher:
-    """The teacher that the config names, on its device, if it fits the data."""
+    """Load the teacher onto its device; one that does not fit the data is refused."""
     folder = find_model(config.teacher)
     contents = ModelFolder.read(folder)
     _refuse_misfit(folder, contents, dataset)
@@ -80,6 +80,6 @@ def _refuse_misfit(folder: Path, contents: ModelFolder, dataset: Dataset) -> Non
 
 
 def _suppressed(contents: ModelFolder) -> list[int]:
-    """What the model folder says, and the symbols that a training target may not contain whoever the teacher is."""
+    """Suppressed tokens of the model folder, and those that no training target may contain."""
     special = contents.tokenizers.target.special
     return sorted({*contents.generation.get("suppress_tokens", ()), special.pad, special.bos, special.mask})

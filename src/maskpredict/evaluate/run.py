@@ -16,12 +16,12 @@ from maskpredict.evaluate.normalization import normalize
 from maskpredict.evaluate.reference_set import ReferenceSet
 from maskpredict.evaluate.scores import RESAMPLES, MetricScore, check_confidence, score_corpus
 from maskpredict.evaluate.significance import PAIRED_TESTS, Comparison, compare_systems
-from maskpredict.evaluate.systems import Output, ScoredSystem
+from maskpredict.evaluate.systems import ScoredSystem, SystemOutput
 from maskpredict.progress import Progress
 
 
 @dataclass(frozen=True)
-class EvaluateConfig:
+class ScoringConfig:
     """How systems are scored."""
 
     metrics: tuple[str, ...] = DEFAULT_METRICS
@@ -74,7 +74,7 @@ class SetResult:
 class Evaluation:
     """Everything that was found."""
 
-    config: EvaluateConfig
+    config: ScoringConfig
     sets: tuple[SetResult, ...]
     versions: Mapping[str, str]
 
@@ -90,12 +90,12 @@ class Evaluation:
 def evaluate(
     systems: Sequence[ScoredSystem],
     sets: Sequence[ReferenceSet],
-    config: EvaluateConfig | None = None,
+    config: ScoringConfig | None = None,
     *,
     quiet: bool = True,
 ) -> Evaluation:
     """Score each system on each test set; with two or more, compare all with the first."""
-    config = config or EvaluateConfig()
+    config = config or ScoringConfig()
     _check(systems, sets, config)
     with Progress(quiet=quiet) as progress:
         results = tuple(_evaluate_set(systems, references, config, progress) for references in sets)
@@ -104,7 +104,7 @@ def evaluate(
     return Evaluation(config, results, versions)
 
 
-def _check(systems: Sequence[ScoredSystem], sets: Sequence[ReferenceSet], config: EvaluateConfig) -> None:
+def _check(systems: Sequence[ScoredSystem], sets: Sequence[ReferenceSet], config: ScoringConfig) -> None:
     """Notice whatever is wrong before the first sentence is translated."""
     if not systems or not sets:
         raise UserError("there is nothing to score; give a model or a file of translations, and a test set.")
@@ -122,7 +122,7 @@ def _check(systems: Sequence[ScoredSystem], sets: Sequence[ReferenceSet], config
 
 
 def _evaluate_set(
-    systems: Sequence[ScoredSystem], references: ReferenceSet, config: EvaluateConfig, progress: Progress
+    systems: Sequence[ScoredSystem], references: ReferenceSet, config: ScoringConfig, progress: Progress
 ) -> SetResult:
     outputs = {system.name: system.output(references, progress) for system in systems}
     task = progress.task(f"Scoring {references.name}", total=len(systems))
@@ -142,7 +142,7 @@ def _evaluate_set(
     )
 
 
-def _scores(output: Output, references: ReferenceSet, config: EvaluateConfig) -> tuple[MetricScore, ...]:
+def _scores(output: SystemOutput, references: ReferenceSet, config: ScoringConfig) -> tuple[MetricScore, ...]:
     found = score_corpus(
         normalize(output.texts, config.normalize),
         _normalized(references, config),
@@ -157,7 +157,7 @@ def _scores(output: Output, references: ReferenceSet, config: EvaluateConfig) ->
     return tuple(scores)
 
 
-def _comparison(outputs: Mapping[str, Output], references: ReferenceSet, config: EvaluateConfig) -> Comparison:
+def _comparison(outputs: Mapping[str, SystemOutput], references: ReferenceSet, config: ScoringConfig) -> Comparison:
     compared = compare_systems(
         {name: normalize(output.texts, config.normalize) for name, output in outputs.items()},
         _normalized(references, config),
@@ -169,9 +169,9 @@ def _comparison(outputs: Mapping[str, Output], references: ReferenceSet, config:
     return replace(compared, signatures=signatures)
 
 
-def _normalized(references: ReferenceSet, config: EvaluateConfig) -> list[list[str]]:
+def _normalized(references: ReferenceSet, config: ScoringConfig) -> list[list[str]]:
     return [normalize(lines.texts, config.normalize) for lines in references.references]
 
 
-def _signed(signature: str, config: EvaluateConfig) -> str:
+def _signed(signature: str, config: ScoringConfig) -> str:
     return f"{signature}|normalize:{config.normalize}" if config.normalize else signature

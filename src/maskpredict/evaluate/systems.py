@@ -17,7 +17,7 @@ from maskpredict.runtime.translator import Translator
 
 
 @dataclass(frozen=True)
-class Output:
+class SystemOutput:
     """A system's translations of a test set, and where they came from."""
 
     texts: list[str]
@@ -37,7 +37,7 @@ class ScoredSystem(Protocol):
     def check(self, references: ReferenceSet) -> None:
         """Refuse, before any work is done, a test set that it cannot be scored on."""
 
-    def output(self, references: ReferenceSet, progress: Progress) -> Output:
+    def output(self, references: ReferenceSet, progress: Progress) -> SystemOutput:
         """Its translations."""
 
 
@@ -53,9 +53,9 @@ class HypothesisFile:
         """Refuse a file of another number of lines."""
         self._lines.require_as_many_as(references.references[0])
 
-    def output(self, references: ReferenceSet, progress: Progress) -> Output:
+    def output(self, references: ReferenceSet, progress: Progress) -> SystemOutput:
         """The lines of the file."""
-        return Output(self._lines.texts, {"file": str(self.path)})
+        return SystemOutput(self._lines.texts, {"file": str(self.path)})
 
 
 class ModelSystem:
@@ -92,7 +92,7 @@ class ModelSystem:
                 "give the files themselves if that is what you want."
             )
 
-    def output(self, references: ReferenceSet, progress: Progress) -> Output:
+    def output(self, references: ReferenceSet, progress: Progress) -> SystemOutput:
         """Translate the sources."""
         assert references.source is not None
         sources = references.source.texts
@@ -104,4 +104,4 @@ class ModelSystem:
             texts.append(translation.text)
             task.advance()
         task.finish()
-        return Output(texts, self._origin, time.perf_counter() - started)
+        return SystemOutput(texts, self._origin, time.perf_counter() - started)

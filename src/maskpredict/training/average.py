@@ -1,4 +1,4 @@
-"""`average`: the mean of several checkpoints or models, which is usually better than each of them."""
+"""Checkpoint averaging: the mean of the weights of several checkpoints or models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from maskpredict.training.run_folder import CONFIG_FILE, RunFolder
 
 @dataclass(frozen=True)
 class AverageReport:
-    """What was averaged into which model folder."""
+    """The checkpoints or models that were averaged, and the model folder that was written."""
 
     out: Path
     averaged: tuple[Path, ...]
@@ -42,14 +42,14 @@ def average(sources: Sequence[Path], out: Path, *, overwrite: bool = False) -> A
 
 
 def _folders(source: Path) -> list[Path]:
-    """The checkpoints or the model that a path given by the user stands for."""
+    """Resolve a path given by the user to checkpoints or a model folder."""
     if is_model_folder(source) or (source / STATE_FILE).is_file():
         return [source]
     best = RunFolder(_run_config(source)).best if (source / CONFIG_FILE).is_file() else source
-    found = checkpoints(best)
-    if not found:
+    folders = checkpoints(best)
+    if not folders:
         raise UserError(f"{source} has no checkpoints to average; name a run, checkpoints or model folders.")
-    return found
+    return folders
 
 
 def _identity(folder: Path) -> tuple[Path, str]:
@@ -61,7 +61,7 @@ def _identity(folder: Path) -> tuple[Path, str]:
 
 
 def _without_weights(folder: Path) -> ModelFolder:
-    """All of a model but its weights; a checkpoint has only those, its run knows the rest."""
+    """The model folder of a model or checkpoint, without weights; that of a checkpoint comes from its run."""
     if is_model_folder(folder):
         # The card speaks of the scores of that one model.
         return replace(ModelFolder.read(folder), weights={}, card="")
@@ -86,7 +86,7 @@ def _run_config(run: Path) -> TrainConfig:
 
 
 def _kind(model: ModelFolder) -> tuple[object, ...]:
-    """What models must have in common for the mean of their weights to mean anything."""
+    """System, shape, languages and vocabulary, which models must share to be averaged."""
     sides = (model.tokenizers.source, model.tokenizers.target)
     vocabularies = [side.pieces(range(side.vocab_size)) for side in sides]
     return model.system, replace(model.config, dropout=0.0), model.languages, vocabularies

@@ -1,4 +1,4 @@
-"""Every value that a training run uses."""
+"""Configuration of a training run."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Seed = Annotated[int, Bounds(at_least=0, below=2**63)]
 
 @dataclass(frozen=True)
 class BatchConfig:
-    """How much text goes into one update of the weights."""
+    """Size of an update."""
 
     tokens: PositiveInt = 128_000
-    """Target tokens per update, over all workers and accumulated parts."""
+    """Target tokens per update, over all processes and accumulated micro-batches."""
     part_tokens: PositiveInt = 8_192
-    """Target tokens computed at once on one device; an update accumulates as many parts as it needs."""
+    """Target tokens of a micro-batch, which one device computes at once; an update accumulates several."""
     max_length: PositiveInt = 256
-    """Pairs with a longer side, in subwords with the end mark, are left out."""
+    """Longest side of a pair in subwords, end mark included; longer pairs are skipped."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class OptimizerConfig:
     warmup: NonNegativeInt = 10_000
     """Updates until the peak is reached."""
     schedule: Literal["inverse_sqrt", "linear"] = "inverse_sqrt"
-    """How it falls: with 1/sqrt(update) after the warm-up, as in the paper, or linearly to zero at the end."""
+    """Decay after the warm-up: with 1/sqrt(update), as in the paper, or linearly to zero at the end of the run."""
     beta1: Fraction = 0.9
     """Decay of the running mean of gradients."""
     beta2: Fraction = 0.999
@@ -52,21 +52,21 @@ class OptimizerConfig:
     weight_decay: NonNegativeFloat = 0.01
     """Decoupled weight decay."""
     clip: NonNegativeFloat = 1.0
-    """Largest norm of the gradient; 0 does not clip."""
+    """Maximum norm of the gradient; 0 disables clipping."""
 
 
 @dataclass(frozen=True)
 class ValidationConfig:
-    """What is measured during training, and when."""
+    """Measurements during training."""
 
     every: PositiveInt | None = None
     """Updates between validations; none validates at the end of each epoch."""
     bleu_sentences: NonNegativeInt = 0
-    """Validation sentences to translate for BLEU at each validation; 0 translates none."""
+    """Validation sentences to translate for BLEU at each validation; 0 disables it."""
     decoding: dict[str, Any] = field(default_factory=dict)
     """Settings for those translations, such as {iterations: 4, length_candidates: 1}."""
     patience: PositiveInt | None = None
-    """Stop after this many validations without a better loss; none never does."""
+    """Stop after this many validations without a better loss; none disables early stopping."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class TrainConfig:
     run: str
     """Folder of the run: checkpoints, metrics and the finished model; an interrupted run continues from it."""
     system: str = "cmlm"
-    """What is trained: cmlm, autoregressive, fertility, ctc or refinement."""
+    """System to train: cmlm, autoregressive, fertility, ctc or refinement."""
     preset: str = "base"
     """Size of the model: tiny, small, base or large."""
     model: dict[str, Any] = field(default_factory=dict)
@@ -89,33 +89,33 @@ class TrainConfig:
     label_smoothing: Fraction = 0.1
     """Share of the target probability spread over the whole vocabulary."""
     steps: PositiveInt = 300_000
-    """Updates in the whole run."""
+    """Updates of the whole run."""
     seconds: PositiveFloat | None = None
     """Time for the whole run, over all its pieces; it ends at this or at `steps`, whichever comes first."""
     seed: Seed = 1
-    """Of initial weights, order of the data, masks and dropout."""
+    """Seed of initial weights, order of the data, masks and dropout."""
     batch: BatchConfig = BatchConfig()
     """Size of an update."""
     optimizer: OptimizerConfig = OptimizerConfig()
     """AdamW and its learning rate."""
     validation: ValidationConfig = ValidationConfig()
-    """What is measured during training."""
+    """Measurements during training."""
     corpus_weights: dict[str, PositiveFloat] = field(default_factory=dict)
-    """How often corpora are drawn, relative to their size, where it is not as the data says, as in {tatoeba: 4}."""
+    """Sampling weights of corpora, relative to their size, that replace those of the data, as in {tatoeba: 4}."""
     rewarmup: NonNegativeInt = 500
-    """Updates until a run that is continued without its optimiser's memory is back at the schedule's rate."""
+    """Updates of warm-up after a run is resumed without its optimizer state."""
     checkpoint_every: PositiveInt = 1_000
     """Updates between checkpoints to resume from."""
     keep_best: NonNegativeInt = 5
-    """Checkpoints with the lowest validation loss that are kept, and averaged into the finished model; with 0 that one
-    has the last weights."""
+    """Checkpoints with the lowest validation loss to keep and to average into the finished model; with 0 the finished
+    model has the last weights."""
     device: str = "auto"
     """cpu, cuda, or auto: cuda where there is one."""
     precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     """Arithmetic of forward and backward passes; weights stay float32. auto: bfloat16 where the device has it."""
     engine: Literal["auto", "eager", "captured", "compiled"] = "auto"
-    """On a GPU, captured replays a recorded step of one fixed shape; compiled does so with fused kernels, which are
-    faster but take most of a minute to make. auto: compiled where the GPU has bfloat16, else eager."""
+    """On a GPU, captured replays a CUDA graph of one fixed shape; compiled does so with fused kernels, which are faster
+    but take most of a minute to compile. auto: compiled where the GPU has bfloat16, else eager."""
     threads: PositiveInt | None = None
     """CPU threads; none leaves PyTorch's choice."""
 

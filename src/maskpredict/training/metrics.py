@@ -1,4 +1,4 @@
-"""The record of a run: metrics.jsonl, the same numbers for TensorBoard, and speed."""
+"""Metrics of a run: metrics.jsonl, the same numbers for TensorBoard, and throughput."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from maskpredict.new_file import new_file
 METRICS_FILE = "metrics.jsonl"
 
 
-class Metrics:
+class MetricsLog:
     """Appends records to RUN/metrics.jsonl and RUN/tensorboard."""
 
     def __init__(self, run: Path, updates_made: int) -> None:
@@ -32,13 +32,13 @@ class Metrics:
                 self.board.add_scalar(f"{kind}/{name}", value, update)
 
     def close(self) -> None:
-        """Flush both."""
+        """Flush and close both."""
         self.file.close()
         self.board.close()
 
 
 def _forget_after(path: Path, update: int) -> None:
-    """Drop what an interrupted run recorded after the checkpoint from which it now continues."""
+    """Drop the records after the checkpoint from which a run continues."""
     if not path.exists():
         return
     lines = path.read_text(encoding="utf-8").split("\n")
@@ -47,15 +47,15 @@ def _forget_after(path: Path, update: int) -> None:
         file.write("".join(line + "\n" for line in kept).encode())
 
 
-class Speed:
-    """Tokens per second since the last reading."""
+class Throughput:
+    """Counts tokens and measures tokens per second."""
 
     def __init__(self) -> None:
         self.tokens = 0
         self.since = time.monotonic()
 
-    def reading(self) -> float:
-        """Tokens per second; starts a new measurement."""
+    def tokens_per_second(self) -> float:
+        """Tokens per second since the last call."""
         now = time.monotonic()
         rate = self.tokens / max(now - self.since, 1e-9)
         self.tokens, self.since = 0, now

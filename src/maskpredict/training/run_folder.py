@@ -1,8 +1,8 @@
-"""The run folder: what a training run leaves behind and continues from.
+"""The run folder of a training run.
 
 config.yaml       every value the run uses
 metrics.jsonl     losses, rates and scores; tensorboard/ holds the same
-checkpoints/      to continue from
+checkpoints/      to resume from
 best-K/           the best by validation loss
 model/            the finished model folder
 """
@@ -22,11 +22,11 @@ MAY_CHANGE = (
     *("run", "steps", "seconds", "validation", "rewarmup", "checkpoint_every", "keep_best"),
     *("device", "precision", "engine", "threads"),
 )
-"""Values that may differ when a run is continued; any other would make it another run."""
+"""Keys that may change when a run is resumed; any other change would make it another run."""
 
 
 class RunFolder:
-    """Paths within a run folder, and the check that a continued run is the same run."""
+    """Paths within a run folder, and the check that a resumed run is the same run."""
 
     def __init__(self, config: TrainConfig) -> None:
         self.path = Path(config.run)

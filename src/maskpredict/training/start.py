@@ -1,7 +1,7 @@
-"""The weights a training starts from, where those are another model's.
+"""Initial weights of a training run from another model.
 
-What both models have is taken over. Their depths may differ: a model with fewer layers takes every so many of the
-other's, the first and the last among them, which leaves it less to learn than random ones would.
+Weights that both models have are copied. Depths may differ: a model with fewer layers takes evenly spaced layers of the
+other, the first and the last among them, which is a better start than random weights.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from maskpredict.systems import System
 _LAYER = re.compile(r"(?<=^transformer\.)(encoder|decoder)\.(\d+)(?=\.)")
 
 
-def start_weights(system: System, folder: Path) -> dict[str, Tensor]:
-    """All weights of a system: those of the model in `folder` where it has them, else its own.
+def initial_weights(system: System, folder: Path) -> dict[str, Tensor]:
+    """All weights of a system: those of the model in `folder` where it has them, otherwise the system's.
 
-    A student may start from its teacher: the transformer is the same, the length head stays as it is.
+    A student may start from its teacher: they share the transformer, and the length head keeps its random weights.
     """
-    start, own = ModelFolder.read(folder), own_weights(system)
-    names = {name: _counterpart(name, start.config, system.config) for name in own}
-    kept = {name: weight for name, weight in own.items() if not name.startswith("transformer.")}
-    return {**kept, **{name: start.weights[other] for name, other in names.items() if other in start.weights}}
+    start, weights = ModelFolder.read(folder), own_weights(system)
+    names = {name: _counterpart(name, start.config, system.config) for name in weights}
+    heads = {name: weight for name, weight in weights.items() if not name.startswith("transformer.")}
+    return {**heads, **{name: start.weights[other] for name, other in names.items() if other in start.weights}}
 
 
-def chosen_layers(available: int, wanted: int) -> list[int]:
-    """Which of a model's layers those of another are made of, from the first to the last; a single one is the last."""
+def matching_layers(available: int, wanted: int) -> list[int]:
+    """Evenly spaced layers of a model with `available` layers, first and last included; a single one is the last."""
     if wanted == 1:
         return [available - 1]
     return [int(layer * (available - 1) / (wanted - 1) + 0.5) for layer in range(wanted)]
 
 
-def _counterpart(name: str, start: ModelConfig, own: ModelConfig) -> str:
-    """What a weight is called in the model to start from."""
+def _counterpart(name: str, start: ModelConfig, target: ModelConfig) -> str:
+    """The name, in the model to start from, of a weight of the target model."""
 
-    def there(match: re.Match[str]) -> str:
+    def source_layer(match: re.Match[str]) -> str:
         side = match[1]
-        available, wanted = (getattr(config, f"{side}_layers") for config in (start, own))
-        return f"{side}.{chosen_layers(available, wanted)[int(match[2])]}"
+        available, wanted = (getattr(config, f"{side}_layers") for config in (start, target))
+        return f"{side}.{matching_layers(available, wanted)[int(match[2])]}"
 
-    return _LAYER.sub(there, name)
+    return _LAYER.sub(source_layer, name)

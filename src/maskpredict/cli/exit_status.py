@@ -24,7 +24,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def reported(verb: Callable[P, R]) -> Callable[P, R]:
+def with_exit_status(verb: Callable[P, R]) -> Callable[P, R]:
     """The verb, with its failures turned into a sentence on stderr and an exit code."""
 
     @functools.wraps(verb)

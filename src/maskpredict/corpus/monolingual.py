@@ -15,14 +15,14 @@ from maskpredict.corpus.dataset import DESCRIPTION_FILE, CorpusPart, Dataset, Sp
 from maskpredict.corpus.encoding import encode_block
 from maskpredict.corpus.ids import IdsWriter
 from maskpredict.corpus.reading import printable, read_lines
-from maskpredict.corpus.rearrange import copy_but_train
+from maskpredict.corpus.rearrange import copy_all_but_train
 from maskpredict.errors import UserError
 from maskpredict.new_folder import new_folder
 
 Ids = npt.NDArray[np.integer[Any]]
 
 
-def write_untranslated(like: Path, texts: Mapping[str, Path], longest: int, out: Path) -> None:
+def write_monolingual(like: Path, texts: Mapping[str, Path], longest: int, out: Path) -> None:
     """Write a data folder that has these texts, by name, as training sources; the rest is that of the folder `like`.
 
     Left out is what has more than `longest` subwords, what occurs twice or in the training text of `like`, and
@@ -31,7 +31,7 @@ def write_untranslated(like: Path, texts: Mapping[str, Path], longest: int, out:
     dataset, new = Dataset(like), _NewSentences(Dataset(like), longest)
     sizes, languages, parts = dataset.description.vocab_size, dataset.languages, list[CorpusPart]()
     with new_folder(out, overwrite=False, marker=DESCRIPTION_FILE) as folder:
-        copy_but_train(dataset, folder)
+        copy_all_but_train(dataset, folder)
         with (
             IdsWriter(folder / f"train.{languages.source}", sizes.source) as sources,
             IdsWriter(folder / f"train.{languages.target}", sizes.target) as targets,

@@ -1,7 +1,8 @@
-"""Several processes on one run, started by torchrun: gloo between CPUs, nccl between GPUs.
+"""Data-parallel training under torchrun: gloo between CPUs, nccl between GPUs.
 
-Each update's parts are dealt out to the workers, gradients and counts are summed, and every worker makes the same step.
-Sums, not means, travel: so the result is that of one worker that computes all parts itself.
+Each process computes its share of an update's micro-batches. Gradients and counts are summed over all processes, and
+every process makes the same optimizer step. Sums are exchanged, not means, so the result is that of one process that
+computes all micro-batches itself.
 """
 
 from __future__ import annotations
@@ -21,60 +22,60 @@ from maskpredict.errors import UserError
 
 
 @dataclass(frozen=True)
-class Workers:
-    """This process among those of the run."""
+class ProcessGroup:
+    """The rank of this process and the world size; the defaults are those of a single process."""
 
     rank: int = 0
-    size: int = 1
+    world_size: int = 1
 
     @property
-    def first(self) -> bool:
-        """True for the one that writes files and shows progress."""
+    def is_main(self) -> bool:
+        """Whether this process writes files and shows progress."""
         return self.rank == 0
 
-    def sum(self, tensors: list[Tensor]) -> None:
-        """Replace each tensor by its sum over all workers."""
-        if self.size == 1 or not tensors:
+    def all_reduce(self, tensors: list[Tensor]) -> None:
+        """Replace each tensor by its sum over all processes."""
+        if self.world_size == 1 or not tensors:
             return
         flat = _flatten_dense_tensors(tensors)
         dist.all_reduce(flat)
         for tensor, summed in zip(tensors, _unflatten_dense_tensors(flat, tensors), strict=True):
             tensor.copy_(summed)
 
-    def agree(self, flag: bool, device: torch.device) -> bool:
-        """True when any worker says so: all must stop after the same update."""
-        return self.largest(float(flag), device) > 0
+    def any(self, flag: bool, device: torch.device) -> bool:
+        """Whether the flag is True in any process, so that all stop after the same update."""
+        return self.max(float(flag), device) > 0
 
-    def largest(self, value: float, device: torch.device) -> float:
-        """The largest of the workers' values: clocks differ, but all must see the same time."""
-        if self.size == 1:
+    def max(self, value: float, device: torch.device) -> float:
+        """The largest value of all processes, so that all see the same time although clocks differ."""
+        if self.world_size == 1:
             return value
         shared = torch.tensor(value, device=device)
         dist.all_reduce(shared, dist.ReduceOp.MAX)
         return float(shared)
 
-    def wait(self) -> None:
-        """Go on when all workers have come here."""
-        if self.size > 1:
+    def barrier(self) -> None:
+        """Wait until all processes have come here."""
+        if self.world_size > 1:
             dist.barrier()
 
 
 @contextmanager
-def workers(device: torch.device) -> Iterator[Workers]:
-    """Join the other processes that torchrun started, if there are any."""
-    size = int(os.environ.get("WORLD_SIZE", "1"))
-    if size == 1:
-        yield Workers()
+def join_process_group(device: torch.device) -> Iterator[ProcessGroup]:
+    """Join the processes that torchrun started; without torchrun, the group is this process alone."""
+    world_size = int(os.environ.get("WORLD_SIZE", "1"))
+    if world_size == 1:
+        yield ProcessGroup()
         return
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=timedelta(minutes=30))
     try:
-        yield Workers(dist.get_rank(), size)
+        yield ProcessGroup(dist.get_rank(), world_size)
     finally:
         dist.destroy_process_group()
 
 
 def is_main_process() -> bool:
-    """Whether this process speaks for all that torchrun started; True without torchrun."""
+    """Whether this process reports for all that torchrun started; True without torchrun."""
     return os.environ.get("RANK", "0") == "0"
 
 
