@@ -228,7 +228,7 @@ def test_a_missing_required_field_is_named(tmp_path: Path) -> None:
     [
         ("title: t\nmodel: [1, 2\nshuffle: true\n", ", line 3: not valid YAML"),
         ("title: t\n\tmodel: 3\n", ", line 2: not valid YAML"),
-        ("title: t\nshuffle: true\ntitle: u\n", ", line 3: not valid YAML: the key 'title' is there twice"),
+        ("title: t\nshuffle: true\ntitle: u\n", ", line 3: not valid YAML: the key 'title' occurs twice"),
         ("title: !!python/object:os.system {}\n", ", line 1: not valid YAML"),
         ("title: \x00\n", ": not valid YAML"),
         ("- title\n", ": a configuration is lines of `key: value`, not [title]"),

@@ -1,4 +1,4 @@
-"""A full disk, told apart from other failures to write."""
+"""Detection of full disks among write errors."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _NUMBER = re.compile(r"(?:os error|code:) (\d+)")
 
 def is_full_disk(error: BaseException) -> bool:
     """Whether a write failed because the disk, a quota or a size limit is exhausted."""
-    if isinstance(error, SafetensorError):  # says the number of the system's error in its text only
-        found = _NUMBER.search(str(error))
-        return found is not None and int(found[1]) in _NO_ROOM
+    if isinstance(error, SafetensorError):  # has the error number only in its text
+        number = _NUMBER.search(str(error))
+        return number is not None and int(number[1]) in _NO_ROOM
     return isinstance(error, OSError) and error.errno in _NO_ROOM
 
 
 @contextmanager
 def explain_full_disk(what: object) -> Iterator[None]:
-    """Turn a full disk into a sentence about `what` was being written."""
+    """Turn the error of a full disk into a UserError that names the file or folder `what`."""
     try:
         yield
     except (OSError, SafetensorError) as error:

@@ -1,7 +1,7 @@
 """A folder of results that appears whole or not at all.
 
 The work is done in a sibling folder, which is renamed at the very end. A failure, Ctrl-C included, removes it
-and leaves whatever stood at the final place untouched. A killed process leaves the sibling behind; the next one that
+and leaves an earlier result untouched. A killed process leaves the sibling behind; the next one that
 makes the same folder removes it.
 """
 
@@ -31,7 +31,7 @@ def new_folder(out: Path, *, overwrite: bool, marker: str) -> Iterator[Path]:
     """Yield a folder to fill; when the block ends well, it becomes `out`.
 
     An `out` that has content is refused, or with `overwrite` replaced. Even then it must hold a file called
-    `marker`, which shows that it is an earlier result and not, say, somebody's home.
+    `marker`, which shows that it is an earlier result and not an unrelated folder.
     """
     out = out.resolve()
     _refuse_content(out, overwrite, marker)

@@ -66,7 +66,7 @@ def test_two_workers_have_the_losses_and_the_weights_of_one(
 
 def test_a_process_that_torchrun_did_not_start_works_alone() -> None:
     with join_process_group(torch.device("cpu")) as group:
-        assert group == ProcessGroup(rank=0, size=1)
+        assert group == ProcessGroup(rank=0, world_size=1)
         tensor = torch.ones(3)
         group.all_reduce([tensor])
         assert tensor.tolist() == [1.0, 1.0, 1.0]

@@ -283,5 +283,5 @@ def test_memory_that_not_even_small_parts_fit_is_an_error(
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
     monkeypatch.setattr(EagerEngine, "accumulate", full)
-    with pytest.raises(UserError, match="do not fit the memory; make batch"):
+    with pytest.raises(UserError, match="do not fit the memory; reduce batch"):
         train(make_config(), quiet=True)

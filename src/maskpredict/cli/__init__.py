@@ -5,6 +5,8 @@ Nothing heavy is imported here or at the top of a verb's file: `maskpredict --he
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 import maskpredict
@@ -50,11 +52,13 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def options(
-    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Say which it is."),
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
     """Machine translation in a constant number of parallel steps."""
 
 
 def main() -> None:
-    """Run the command line; the process's exit code says how it went."""
+    """Run the command line and exit with its code."""
     app(prog_name="maskpredict")

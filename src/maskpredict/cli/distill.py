@@ -1,4 +1,4 @@
-"""`maskpredict distill`: a teacher's translations of the training sources become the new target side."""
+"""`maskpredict distill`: replace the training targets by the translations of a teacher."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from maskpredict.cli.options import Config, Overrides, config_path
 
 
 def distill(config: Config, overrides: Overrides = None) -> None:
-    """Replace the training targets by a teacher's translations, or go on doing so."""
+    """Replace the training targets by the translations of a teacher, or continue doing so."""
     from maskpredict.config import load_config
     from maskpredict.distill import DistillConfig
     from maskpredict.distill import distill as run

@@ -1,6 +1,6 @@
-"""How a verb ends: 0 when all is well, 2 with one sentence for a user's mistake, quietly when told to stop.
+"""Exit codes of verbs: 0, or 2 with one sentence for a mistake of the user, or 130 when interrupted.
 
-Anything else that escapes is a bug and gets its traceback.
+Any other exception is a bug and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 
 def with_exit_status(verb: Callable[P, R]) -> Callable[P, R]:
-    """The verb, with its failures turned into a sentence on stderr and an exit code."""
+    """The verb, with its errors turned into a sentence on stderr and an exit code."""
 
     @functools.wraps(verb)
     def run(*arguments: P.args, **options: P.kwargs) -> R:
@@ -57,5 +57,5 @@ def _failed(sentence: str) -> SystemExit:
 
 
 def _drop_output() -> None:
-    """Send what is still buffered nowhere, or Python would complain about it at exit."""
+    """Discard buffered output, which Python would otherwise fail to flush at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -22,7 +22,7 @@ def fill(
         typer.Argument(help="Sources and templates as two files or one .tsv; standard input if left out."),
     ] = None,
     output_file: options.OutputFile = None,
-    format: Annotated[OutputFormat, typer.Option(help="What a line of output holds.")] = OutputFormat.text,
+    format: Annotated[OutputFormat, typer.Option(help="Format of a line of output.")] = OutputFormat.text,
     speed: options.Speed = None,
     iterations: options.Iterations = None,
     length_candidates: options.LengthCandidates = None,

@@ -1,4 +1,4 @@
-"""`maskpredict score`: how likely a model finds given translations."""
+"""`maskpredict score`: scores of given translations under a model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def score(
     output_file: options.OutputFile = None,
     format: Annotated[OutputFormat, typer.Option(help="A score per line (text), or jsonl.")] = OutputFormat.text,
     pretokenized: Annotated[
-        bool, typer.Option(help="Text is subwords between spaces; targets as `translate` gives them, with </s>.")
+        bool,
+        typer.Option(help="Input is subwords separated by spaces; targets end in </s>, as in `translate`."),
     ] = False,
     iterations: options.Iterations = None,
     strategy: options.Strategy = None,
@@ -31,7 +32,7 @@ def score(
     compute_type: options.ComputeType = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Score translations as `translate` scores its own."""
+    """Score given translations as `translate` scores its output."""
     settings = options.settings_from(iterations=iterations, strategy=strategy, length_penalty=length_penalty)
     translator = options.open_translator(model, device, compute_type, threads)
     scored = translator.score_stream(

@@ -16,10 +16,10 @@ def train(
     config: Config,
     overrides: Overrides = None,
     stop_after: Annotated[
-        float | None, typer.Option(help="Leave after so many seconds; the same command goes on later.")
+        float | None, typer.Option(help="Stop with a checkpoint after this many seconds; the same command continues.")
     ] = None,
 ) -> None:
-    """Train a model, or continue a run that was interrupted."""
+    """Train a model, or resume an interrupted run."""
     from maskpredict.config import load_config
     from maskpredict.training.config import TrainConfig
     from maskpredict.training.distributed import is_main_process

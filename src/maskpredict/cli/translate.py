@@ -26,17 +26,17 @@ def translate(
     model: options.Model,
     file: Annotated[Path | None, typer.Argument(help="Lines to translate; standard input if left out.")] = None,
     output_file: options.OutputFile = None,
-    format: Annotated[TranslateFormat, typer.Option(help="What a line of output holds.")] = TranslateFormat.text,
-    play: Annotated[bool, typer.Option("--play", help="Show the passes in the terminal instead.")] = False,
+    format: Annotated[TranslateFormat, typer.Option(help="Format of a line of output.")] = TranslateFormat.text,
+    play: Annotated[bool, typer.Option("--play", help="Show every pass in the terminal instead.")] = False,
     pin: Annotated[
         list[str] | None,
-        typer.Option(help="Phrase every translation must have; PHRASE@3 puts it at position 3; repeatable."),
+        typer.Option(help="Phrase that every translation contains; PHRASE@3 places it at position 3; repeatable."),
     ] = None,
     reference: Annotated[Path | None, typer.Option(help="Reference translations, for --gold-length.")] = None,
     gold_length: Annotated[bool, typer.Option("--gold-length", help="Decode at the reference's length.")] = False,
     pretokenized: options.Pretokenized = False,
     collapse_repeats: Annotated[
-        bool, typer.Option("--collapse-repeats", help="Drop a subword that equals its left neighbour.")
+        bool, typer.Option("--collapse-repeats", help="Drop subwords that equal their left neighbour.")
     ] = False,
     speed: options.Speed = None,
     iterations: options.Iterations = None,

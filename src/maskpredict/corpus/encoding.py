@@ -1,6 +1,6 @@
-"""One split on its way to disk: pairs are read in blocks, cleaned, encoded and written.
+"""Writing a split: pairs are read in blocks, cleaned, encoded and written.
 
-A block is large enough for SentencePiece's threads and for numpy to do the work, and small enough to forget.
+A block is large enough to keep the threads of SentencePiece busy, and small enough for memory.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class EncodedBlock:
 
 
 def encode_block(tokenizer: Tokenizer, texts: list[str]) -> EncodedBlock:
-    """Encode many lines, on all cores where the tokenizer can."""
+    """Encode many lines, on all cores if the tokenizer supports it."""
     if isinstance(tokenizer, SentencePieceTokenizer):
         encoded = tokenizer.encode_many(texts, threads=os.cpu_count() or 1)
     else:
@@ -83,11 +83,11 @@ class SplitWriter:
 
     @property
     def description(self) -> SplitDescription:
-        """What was written so far."""
+        """The split as written so far."""
         return SplitDescription(self._source.pairs, tuple(self._parts))
 
     def write(self, corpus: CorpusConfig, task: Task) -> CorpusReport:
-        """Clean, encode and write one corpus, and say what became of its pairs."""
+        """Clean, encode and write one corpus; returns its pair and token counts."""
         first, tokens = self._source.pairs, (self._source.tokens, self._target.tokens)
         dropped_before = Counter(self._cleaner.dropped) if self._cleaner else Counter[Reason]()
         read = 0
@@ -114,7 +114,7 @@ class SplitWriter:
         )
 
     def _write_block(self, pairs: Sequence[Pair]) -> npt.NDArray[np.int64]:
-        """Write what is worth keeping of a block; returns its source and target words."""
+        """Write the pairs of a block that pass the filters; returns their source and target words."""
         if self._cleaner:
             pairs = self._cleaner.clean_text(pairs)
         sides = [[pair.source for pair in pairs], [pair.target for pair in pairs]]

@@ -1,8 +1,7 @@
 """`prepare`: raw parallel text in, a data folder out.
 
-The story: learn the subword vocabulary or take one over, then stream every split through cleaning (train
-only) and encoding into memory-mapped files, then describe the folder. Text is read block by block, so memory
-does not grow with it.
+The steps: learn the subword vocabulary or reuse one, then stream every split through cleaning (train only) and
+encoding into memory-mapped files, then describe the folder. Text is read in blocks, so memory does not grow with it.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from maskpredict.tokenizer import Tokenizers
 
 @dataclass(frozen=True)
 class PrepareConfig:
-    """What to prepare, and where to put it."""
+    """Corpora, cleaning, vocabulary and the data folder to make."""
 
     source_language: str
     """Code of the language to translate from, e.g. de; part of file names."""
@@ -43,15 +42,15 @@ class PrepareConfig:
     out: Path
     """Data folder to make."""
     train: tuple[CorpusConfig, ...] = ()
-    """Corpora to learn from; may be left out when a vocabulary is reused."""
+    """Training corpora; optional when a vocabulary is reused."""
     valid: tuple[CorpusConfig, ...] = ()
-    """Corpora to choose checkpoints by; several make one split."""
+    """Corpora for validation; several make one split."""
     test: tuple[CorpusConfig, ...] = ()
     """Test sets; one is the split `test`, several are `test.NAME` each."""
     cleaning: CleaningConfig = field(default_factory=CleaningConfig)
-    """Which training pairs to drop."""
+    """Filters of training pairs."""
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
-    """How text is cut into subwords."""
+    """Subword vocabulary."""
     overwrite: bool = False
     """Replace a data folder that is already there."""
 

@@ -1,4 +1,4 @@
-"""What `prepare` read, kept and dropped, as data and as a table."""
+"""Counts of pairs that `prepare` read, kept and dropped, as data and as a table."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from maskpredict.languages import Languages
 
 @dataclass(frozen=True)
 class CorpusReport:
-    """One corpus. Tokens are subwords; words are what stands between spaces; both are of the kept pairs."""
+    """Counts of one corpus. Tokens are subwords; words are separated by spaces; both are those of the kept pairs."""
 
     split: str
     name: str
     read: int
     kept: int
     dropped: Mapping[str, int]
-    """Pairs dropped, by reason; reasons that never held are left out."""
+    """Pairs dropped, by reason; reasons without pairs are left out."""
     source_tokens: int
     target_tokens: int
     source_words: int
@@ -30,7 +30,7 @@ class CorpusReport:
 
 @dataclass(frozen=True)
 class PrepareReport:
-    """Everything that was prepared."""
+    """Counts of all corpora."""
 
     folder: Path
     languages: Languages
@@ -40,7 +40,7 @@ class PrepareReport:
 
 
 def render(report: PrepareReport) -> Table:
-    """The report as a table, one row a corpus and one column a reason for which pairs were dropped."""
+    """The report as a table with one row per corpus and one column per reason for dropping pairs."""
     reasons = list(dict.fromkeys(reason for corpus in report.corpora for reason in corpus.dropped))
     table = Table(title=f"{report.folder} ({report.seconds:.0f} s)")
     for heading in ("split", "corpus"):

@@ -1,4 +1,4 @@
-"""Several systems on several test sets: every score, and whether the systems really differ."""
+"""Scores of several systems on several test sets, with paired significance tests."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from maskpredict.progress import Progress
 
 @dataclass(frozen=True)
 class ScoringConfig:
-    """How systems are scored."""
+    """Metrics, confidence intervals, paired tests and normalization."""
 
     metrics: tuple[str, ...] = DEFAULT_METRICS
     """Names of metrics, in the order in which they are shown."""
     confidence: int = RESAMPLES
-    """Bootstrap samples for confidence intervals; 0 for none."""
+    """Bootstrap samples of confidence intervals; 0 disables them."""
     paired_test: str = "bootstrap"
-    """How two or more systems are compared: bootstrap, randomization, or empty for not at all."""
+    """Paired test of two or more systems: bootstrap, randomization, or empty for none."""
     normalize: str = ""
-    """Spelling to unify in hypotheses and references before scoring: ro, ro-no-diacritics, or empty for none."""
+    """Normalization of hypotheses and references: ro, ro-no-diacritics, or empty for none."""
     comet_command: str = ""
-    """Program to run for a score of its own, with {source}, {hypothesis} and {reference} for files; empty for none."""
+    """External scoring program, with {source}, {hypothesis} and {reference} for files; empty for none."""
 
     def __post_init__(self) -> None:
         find_metrics(self.metrics)
@@ -45,7 +45,7 @@ class ScoringConfig:
 
 @dataclass(frozen=True)
 class SystemResult:
-    """One system on one test set."""
+    """Scores of one system on one test set."""
 
     name: str
     origin: Mapping[str, Any]
@@ -54,12 +54,12 @@ class SystemResult:
     """Time that translating took; None for a file."""
     scores: tuple[MetricScore, ...]
     translations: list[str]
-    """As they came, before any normalization."""
+    """Translations before normalization."""
 
 
 @dataclass(frozen=True)
 class SetResult:
-    """All systems on one test set."""
+    """Scores of all systems on one test set."""
 
     name: str
     sentences: int
@@ -72,7 +72,7 @@ class SetResult:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Everything that was found."""
+    """Scores of all systems on all test sets."""
 
     config: ScoringConfig
     sets: tuple[SetResult, ...]
@@ -105,7 +105,7 @@ def evaluate(
 
 
 def _check(systems: Sequence[ScoredSystem], sets: Sequence[ReferenceSet], config: ScoringConfig) -> None:
-    """Notice whatever is wrong before the first sentence is translated."""
+    """Refuse mistakes before the first sentence is translated."""
     if not systems or not sets:
         raise UserError("there is nothing to score; give a model or a file of translations, and a test set.")
     names = [system.name for system in systems]
@@ -143,14 +143,14 @@ def _evaluate_set(
 
 
 def _scores(output: SystemOutput, references: ReferenceSet, config: ScoringConfig) -> tuple[MetricScore, ...]:
-    found = score_corpus(
+    corpus = score_corpus(
         normalize(output.texts, config.normalize),
         _normalized(references, config),
         metrics=config.metrics,
         target_language=references.target_language,
         confidence=config.confidence,
     )
-    scores = [replace(score, signature=_signed(score.signature, config)) for score in found.scores]
+    scores = [replace(score, signature=_signed(score.signature, config)) for score in corpus.scores]
     if config.comet_command:
         sources = references.source.texts if references.source else None
         scores.append(comet_score(config.comet_command, output.texts, references.references[0].texts, sources))

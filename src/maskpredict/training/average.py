@@ -63,7 +63,7 @@ def _identity(folder: Path) -> tuple[Path, str]:
 def _without_weights(folder: Path) -> ModelFolder:
     """The model folder of a model or checkpoint, without weights; that of a checkpoint comes from its run."""
     if is_model_folder(folder):
-        # The card speaks of the scores of that one model.
+        # The model card has the scores of that model alone.
         return replace(ModelFolder.read(folder), weights={}, card="")
     run = folder.resolve().parent.parent
     if not (run / CONFIG_FILE).is_file():

@@ -33,7 +33,7 @@ class RunState:
     update: int = 0
     """Updates made."""
     position: Position = field(default_factory=Position)
-    """Where the next update starts."""
+    """Position of the next update."""
     seconds: float = 0.0
     """Time spent in training so far, over all pieces."""
     best_loss: float | None = None

@@ -18,7 +18,7 @@ from maskpredict.errors import UserError
 from maskpredict.model.config import preset
 
 Seed = Annotated[int, Bounds(at_least=0, below=2**63)]
-"""What both NumPy and PyTorch accept."""
+"""Seeds that both NumPy and PyTorch accept."""
 
 
 @dataclass(frozen=True)

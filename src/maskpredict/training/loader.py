@@ -42,7 +42,7 @@ class Update:
     parts: list[MicroBatch]
     """Micro-batches of this process."""
     after: Position
-    """Where the next update starts."""
+    """Position of the next update."""
     ends_epoch: bool
 
 

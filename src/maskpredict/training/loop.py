@@ -191,11 +191,13 @@ class Run:
         # Several processes would have to agree, and below two sentences there is nothing to halve.
         if self.group.world_size > 1 or smaller < 2 * self.config.batch.max_length:
             raise UserError(
-                f"parts of {self.part_tokens} tokens do not fit the memory; make batch.part_tokens, "
-                "batch.max_length or the model smaller."
+                f"micro-batches of {self.part_tokens} tokens do not fit the memory; reduce batch.part_tokens, "
+                "batch.max_length or the size of the model."
             ) from error
         logging.getLogger(__name__).warning(
-            "Parts of %d tokens do not fit the memory; going on with %d (batch.part_tokens).", self.part_tokens, smaller
+            "Micro-batches of %d tokens do not fit the memory; continuing with %d (batch.part_tokens).",
+            self.part_tokens,
+            smaller,
         )
         self.part_tokens = smaller
         del self.engine

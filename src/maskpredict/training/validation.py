@@ -18,7 +18,7 @@ from maskpredict.training.engine import mixed_precision, part_seed, sums_of
 from maskpredict.training.loader import to_batch
 
 MASK_SEED = 20190417
-"""Validation masks are the same in every run, whatever its seed."""
+"""Seed of the validation masks, which are the same in all runs."""
 ROWS = 32
 """Sentences translated at once."""
 
