@@ -42,8 +42,8 @@ class CleaningConfig:
         check_bounds(self)
 
 
-class Reason(StrEnum):
-    """Reason for dropping a pair; a pair is counted once, under the first reason that applies."""
+class DropReason(StrEnum):
+    """DropReason for dropping a pair; a pair is counted once, under the first reason that applies."""
 
     EMPTY = "empty"
     TOO_MANY_CHARACTERS = "too many characters"
@@ -59,7 +59,7 @@ class Cleaner:
     def __init__(self, config: CleaningConfig) -> None:
         self._config = config
         self._seen = DigestSet()
-        self.dropped: Counter[Reason] = Counter()
+        self.dropped: Counter[DropReason] = Counter()
         """Pairs dropped since the start, by reason."""
 
     def clean_text(self, pairs: Sequence[Pair]) -> list[Pair]:
@@ -70,16 +70,16 @@ class Cleaner:
         if not self._config.drop_duplicates or not kept:
             return kept
         is_new = self._seen.add(np.array([_digest(pair) for pair in kept], dtype=np.uint64))
-        self.dropped[Reason.DUPLICATE] += int((~is_new).sum())
+        self.dropped[DropReason.DUPLICATE] += int((~is_new).sum())
         return [pair for pair, new in zip(kept, is_new, strict=True) if new]
 
     def keep_lengths(self, source: npt.NDArray[np.int64], target: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Mask of the pairs of a block that pass the filters on length, given the subwords of each side."""
         shorter, longer = np.minimum(source, target), np.maximum(source, target)
         checks = {
-            Reason.EMPTY: shorter == 0,
-            Reason.TOO_MANY_TOKENS: longer > self._config.max_tokens,
-            Reason.RATIO: (longer >= self._config.ratio_from) & (longer > self._config.max_ratio * shorter),
+            DropReason.EMPTY: shorter == 0,
+            DropReason.TOO_MANY_TOKENS: longer > self._config.max_tokens,
+            DropReason.RATIO: (longer >= self._config.ratio_from) & (longer > self._config.max_ratio * shorter),
         }
         keep = np.ones(len(source), dtype=np.bool_)
         for reason, unfit in checks.items():
@@ -88,14 +88,14 @@ class Cleaner:
         return keep
 
 
-def text_reason(pair: Pair, config: CleaningConfig) -> Reason | None:
-    """Reason to drop a pair because of its text alone; None if there is none."""
+def text_reason(pair: Pair, config: CleaningConfig) -> DropReason | None:
+    """DropReason to drop a pair because of its text alone; None if there is none."""
     if not pair.source or not pair.target or pair.source.isspace() or pair.target.isspace():
-        return Reason.EMPTY
+        return DropReason.EMPTY
     if max(len(pair.source), len(pair.target)) > config.max_characters:
-        return Reason.TOO_MANY_CHARACTERS
+        return DropReason.TOO_MANY_CHARACTERS
     if config.drop_identical and pair.source.strip() == pair.target.strip():
-        return Reason.IDENTICAL
+        return DropReason.IDENTICAL
     return None
 
 

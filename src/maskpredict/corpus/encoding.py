@@ -17,7 +17,7 @@ from types import TracebackType
 import numpy as np
 import numpy.typing as npt
 
-from maskpredict.corpus.cleaning import Cleaner, Reason
+from maskpredict.corpus.cleaning import Cleaner, DropReason
 from maskpredict.corpus.dataset import CorpusPart, SplitDescription, text_path
 from maskpredict.corpus.ids import IdsWriter
 from maskpredict.corpus.reading import CorpusConfig, Pair, read_pairs
@@ -89,7 +89,7 @@ class SplitWriter:
     def write(self, corpus: CorpusConfig, task: Task) -> CorpusReport:
         """Clean, encode and write one corpus; returns its pair and token counts."""
         first, tokens = self._source.pairs, (self._source.tokens, self._target.tokens)
-        dropped_before = Counter(self._cleaner.dropped) if self._cleaner else Counter[Reason]()
+        dropped_before = Counter(self._cleaner.dropped) if self._cleaner else Counter[DropReason]()
         read = 0
         words = np.zeros(2, dtype=np.int64)
         for block in blocks(read_pairs(corpus), BLOCK_PAIRS):
@@ -98,7 +98,7 @@ class SplitWriter:
             task.advance(len(block))
         kept = self._source.pairs - first
         self._parts.append(CorpusPart(corpus.name, first, kept, corpus.weight))
-        dropped = self._cleaner.dropped - dropped_before if self._cleaner else Counter[Reason]()
+        dropped = self._cleaner.dropped - dropped_before if self._cleaner else Counter[DropReason]()
         if kept == 0:
             raise UserError(_nothing_left(self._split, corpus.name, dropped))
         return CorpusReport(
@@ -106,7 +106,7 @@ class SplitWriter:
             name=corpus.name,
             read=read,
             kept=kept,
-            dropped={reason.value: dropped[reason] for reason in Reason if dropped[reason]},
+            dropped={reason.value: dropped[reason] for reason in DropReason if dropped[reason]},
             source_tokens=self._source.tokens - tokens[0],
             target_tokens=self._target.tokens - tokens[1],
             source_words=int(words[0]),
@@ -138,7 +138,7 @@ def blocks(items: Iterable[Pair], size: int) -> Iterator[list[Pair]]:
         yield block
 
 
-def _nothing_left(split: str, corpus: str, dropped: Counter[Reason]) -> str:
+def _nothing_left(split: str, corpus: str, dropped: Counter[DropReason]) -> str:
     if not dropped:
         return f"The {split} corpus {corpus} is empty; give it some text or leave it out."
     reasons = ", ".join(f"{reason.value} {count:,}" for reason, count in dropped.most_common())

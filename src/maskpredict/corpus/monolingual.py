@@ -38,7 +38,7 @@ def write_monolingual(like: Path, texts: Mapping[str, Path], longest: int, out: 
         ):
             for name, path in texts.items():
                 first = sources.pairs
-                for ids in new.of(path):
+                for ids in new.read(path):
                     sources.append(ids)
                     targets.append([])
                 if sources.pairs == first:
@@ -58,7 +58,7 @@ class _NewSentences:
         texts = [dataset.split(split).texts for split in dataset.splits]
         self.held_out = {_words(line) for text in texts if text for line in text.source}
 
-    def of(self, path: Path) -> Iterator[list[int]]:
+    def read(self, path: Path) -> Iterator[list[int]]:
         """Ids of the new sentences of a file."""
         lines = [line for line in map(printable, read_lines(path)) if _words(line) not in self.held_out]
         encoded = encode_block(self.tokenizer, lines)

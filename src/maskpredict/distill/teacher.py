@@ -47,7 +47,7 @@ def load_teacher(config: DistillConfig, dataset: Dataset) -> Teacher:
     """Load the teacher onto its device; one that does not fit the data is refused."""
     folder = find_model(config.teacher)
     contents = ModelFolder.read(folder)
-    _refuse_misfit(folder, contents, dataset)
+    _check_fit(folder, contents, dataset)
     system = build_system(contents).to(local_device(config.device), getattr(torch, config.compute_type))
     system.recording = False  # its batches are large and of many sizes: there is little to gain, and much to record
     settings = resolve_settings(
@@ -63,7 +63,7 @@ def load_teacher(config: DistillConfig, dataset: Dataset) -> Teacher:
     return Teacher(system, settings, sha256(folder / WEIGHTS_FILE))
 
 
-def _refuse_misfit(folder: Path, contents: ModelFolder, dataset: Dataset) -> None:
+def _check_fit(folder: Path, contents: ModelFolder, dataset: Dataset) -> None:
     if contents.system != Autoregressive.name:
         raise UserError(f"the teacher {folder} is a {contents.system} model; distill needs an autoregressive one.")
     if contents.languages != dataset.languages:

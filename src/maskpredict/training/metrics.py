@@ -19,7 +19,7 @@ class MetricsLog:
         from torch.utils.tensorboard import SummaryWriter
 
         self.path = run / METRICS_FILE
-        _forget_after(self.path, updates_made)
+        _drop_records_after(self.path, updates_made)
         self.file = self.path.open("a", encoding="utf-8")
         self.board = SummaryWriter(str(run / "tensorboard"), purge_step=updates_made + 1)
 
@@ -37,7 +37,7 @@ class MetricsLog:
         self.board.close()
 
 
-def _forget_after(path: Path, update: int) -> None:
+def _drop_records_after(path: Path, update: int) -> None:
     """Drop the records after the checkpoint from which a run continues."""
     if not path.exists():
         return

@@ -14,7 +14,7 @@ from maskpredict.model.config import preset
 from maskpredict.model.folder import ModelFolder, load_weights
 from maskpredict.systems import System, find_system, vocabulary_of
 from maskpredict.training.config import TrainConfig
-from maskpredict.training.start import initial_weights
+from maskpredict.training.initialization import initial_weights
 
 
 def save_model(folder: Path, system: System, weights: dict[str, Tensor], dataset: Dataset) -> None:

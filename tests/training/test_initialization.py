@@ -13,8 +13,8 @@ import torch
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder
 from maskpredict.training.config import OptimizerConfig, TrainConfig
+from maskpredict.training.initialization import matching_layers
 from maskpredict.training.loop import train
-from maskpredict.training.start import matching_layers
 
 from .conftest import TINY
 
