@@ -91,7 +91,7 @@ def with_names(corpora: Sequence[CorpusConfig]) -> list[CorpusConfig]:
 def make_rereadable(corpus: CorpusConfig, folder: Path) -> CorpusConfig:
     """A corpus that can be read more than once: pipes are copied into `folder`."""
 
-    def kept(path: Path | None, side: str) -> Path | None:
+    def rereadable(path: Path | None, side: str) -> Path | None:
         if path is None or (path != STDIN and (path.is_file() or not path.exists())):
             return path
         copy = folder / f"{side}-{sum(1 for _ in folder.iterdir())}"
@@ -101,9 +101,9 @@ def make_rereadable(corpus: CorpusConfig, folder: Path) -> CorpusConfig:
 
     return replace(
         corpus,
-        source=kept(corpus.source, "source"),
-        target=kept(corpus.target, "target"),
-        tsv=kept(corpus.tsv, "tsv"),
+        source=rereadable(corpus.source, "source"),
+        target=rereadable(corpus.target, "target"),
+        tsv=rereadable(corpus.tsv, "tsv"),
     )
 
 

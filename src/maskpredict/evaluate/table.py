@@ -33,7 +33,7 @@ def _render_set(result: SetResult) -> list[RenderableType]:
 
 
 def _signature(score: MetricScore) -> Text:
-    """On one line however narrow the terminal: signatures are there to be copied. Print with `crop=False`."""
+    """A signature on one line, even in a narrow terminal, so that it can be copied. Print with `crop=False`."""
     return Text(f"{score.title}: {score.signature}", no_wrap=True, overflow="ignore")
 
 
