@@ -12,7 +12,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from maskpredict.errors import UserError
@@ -52,28 +52,24 @@ def new_folder(out: Path, *, overwrite: bool, marker: str) -> Iterator[Path]:
 def _remove_leftovers(out: Path) -> None:
     """Remove what killed processes left of earlier attempts; a folder that a process still fills is locked."""
     for left in out.parent.glob(f"{glob.escape(out.name)}{_PARTIAL}*"):
-        with _locked(left) as is_ours:
-            if is_ours:
+        with _locked(left) as locked:
+            if locked and left.is_dir():
                 logging.getLogger(__name__).warning("Removing %s, which a killed process left unfinished.", left)
                 shutil.rmtree(left, ignore_errors=True)
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
-    """Hold the lock of a folder, and say whether it could be had; the system releases it when a process is killed."""
-    if fcntl is None:
-        yield False
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        locked = True
-    except OSError:  # another process has it, or the file system knows no locks
+    """Try to lock a folder; yields whether that succeeded. The system releases the lock of a killed process."""
+    with ExitStack() as stack:
         locked = False
-    try:
+        with suppress(OSError):  # another process has the lock, or the file system has no locks
+            descriptor = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, descriptor)
+            if fcntl is not None:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                locked = True
         yield locked
-    finally:
-        os.close(descriptor)
 
 
 def _refuse_content(out: Path, overwrite: bool, marker: str) -> None:
