@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from maskpredict.bench.machine import Others, describe_machine
+from maskpredict.bench.machine import BackgroundLoad, describe_machine
 
 RUNS = 15
 ALLOWED_BUSY_CORES = 0.1
@@ -105,7 +105,7 @@ def measure(python: Path, folder: Path, environment: dict[str, str]) -> dict[str
             return time.perf_counter() - start
 
     installed = json.loads(run(_INSTALLED))
-    others = Others()
+    others = BackgroundLoad()
     runs = {
         "import_seconds": _repeated(lambda: imported("import maskpredict")),
         "import_translator_seconds": _repeated(

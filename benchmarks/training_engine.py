@@ -29,10 +29,10 @@ from maskpredict.systems import find_system, vocabulary_of
 from maskpredict.systems.autoregressive import Autoregressive
 from maskpredict.systems.base import System
 from maskpredict.training.config import OptimizerConfig
+from maskpredict.training.distributed import ProcessGroup
 from maskpredict.training.engine import CapturedEngine, EagerEngine, Engine, mixed_precision, sums_of
-from maskpredict.training.feed import Feed, Position, to_batch
+from maskpredict.training.loader import Position, UpdateLoader, to_batch
 from maskpredict.training.optimizer import Optimizer
-from maskpredict.training.parallel import Workers
 
 ENGINES = ("padded eager", "packed eager", "packed captured", "short-row attention captured", "compiled")
 TOKENS, MAX_LENGTH = 32_768, 127
@@ -89,11 +89,13 @@ def measure(name: str, kind: str, dataset: Dataset) -> Measurement:
         split, system.special, tokens=TOKENS, max_length=MAX_LENGTH, slot=system.reserves_slot, seed=1
     )
     engine = make_engine(kind, system)
-    optimizer = Optimizer(system, OptimizerConfig(beta2=0.98), Workers())
+    optimizer = Optimizer(system, OptimizerConfig(beta2=0.98), ProcessGroup())
     started = time.monotonic()
     tokens = positions = 0
     first = start = 0.0
-    for number, update in enumerate(islice(Feed(batches, 1).updates(Position()), UPDATES_UNTIMED + UPDATES_TIMED), 1):
+    for number, update in enumerate(
+        islice(UpdateLoader(batches, 1).updates(Position()), UPDATES_UNTIMED + UPDATES_TIMED), 1
+    ):
         optimizer.update(engine, update, number, seed=1, rate=1e-3 * min(1.0, number / 100))
         if number in (1, UPDATES_UNTIMED):
             torch.cuda.synchronize()

@@ -8,18 +8,19 @@ from __future__ import annotations
 import os
 import random
 import signal
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from maskpredict.corpus.dataset import Languages
 from maskpredict.corpus.reading import Pair
 from maskpredict.corpus.vocabulary import VocabularyConfig, learn_tokenizers
 from maskpredict.decoding.decoder import Decoder
 from maskpredict.engines.torch.engine import TorchEngine
+from maskpredict.languages import Languages
 from maskpredict.model.batch import Batch, pad
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder import ModelFolder
@@ -177,3 +178,19 @@ def make_transformer() -> Callable[..., Transformer]:
         return transformer.eval()
 
     return make
+
+
+@pytest.fixture
+def read_only_folder(tmp_path: Path) -> Iterator[Path]:
+    """An empty folder in which nobody can make files, root included."""
+    folder = tmp_path / "read-only"
+    folder.mkdir()
+    if os.geteuid() != 0:
+        folder.chmod(0o555)
+        yield folder
+        folder.chmod(0o755)
+        return
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "none", folder], capture_output=True)
+    yield folder if mounted.returncode == 0 else Path("/sys")
+    if mounted.returncode == 0:
+        subprocess.run(["umount", folder], check=True)

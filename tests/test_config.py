@@ -24,7 +24,8 @@ class ModelPart:
     More of them learn more and run slower.
     """
     dropout: float = 0.3
-    """Share of activations dropped: 0 turns it off."""
+    """Share of activations dropped:
+    0 turns it off."""
     norm: Literal["post", "pre"] = "post"
     """Where the layer norm stands."""
 
@@ -227,7 +228,7 @@ def test_a_missing_required_field_is_named(tmp_path: Path) -> None:
     [
         ("title: t\nmodel: [1, 2\nshuffle: true\n", ", line 3: not valid YAML"),
         ("title: t\n\tmodel: 3\n", ", line 2: not valid YAML"),
-        ("title: t\nshuffle: true\ntitle: u\n", ", line 3: not valid YAML: the key 'title' is there twice"),
+        ("title: t\nshuffle: true\ntitle: u\n", ", line 3: not valid YAML: the key 'title' occurs twice"),
         ("title: !!python/object:os.system {}\n", ", line 1: not valid YAML"),
         ("title: \x00\n", ": not valid YAML"),
         ("- title\n", ": a configuration is lines of `key: value`, not [title]"),
@@ -260,7 +261,7 @@ def test_an_override_that_is_not_yaml_is_a_user_error() -> None:
 # Dumping and documentation
 
 
-def test_a_dump_explains_every_key_with_the_first_line_of_its_docstring() -> None:
+def test_a_dump_explains_every_key_with_the_first_paragraph_of_its_docstring() -> None:
     assert dump_config(ModelPart()).splitlines() == [
         "layers: 6  # Layers on each side.",
         "dropout: 0.3  # Share of activations dropped: 0 turns it off.",

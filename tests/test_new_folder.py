@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,12 +25,48 @@ def test_the_folder_appears_when_the_work_is_done(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["out"]
 
 
-def test_what_an_earlier_killed_run_left_is_not_mixed_in(tmp_path: Path) -> None:
-    stale = tmp_path / f"out.partial-{os.getpid()}"
-    stale.mkdir()
-    (stale / "old").touch()
+@pytest.mark.parametrize("process", [os.getpid(), 1, 999_999_999])
+def test_what_a_killed_process_left_is_mentioned_and_removed(
+    tmp_path: Path, process: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    left = tmp_path / f"out.partial-maskpredict-{process}"
+    left.mkdir()
+    (left / "old").touch()
     make(tmp_path / "out", "new")
     assert [path.name for path in tmp_path.rglob("*")] == ["out", "marker"]
+    assert f"Removing {left}, which a killed process left unfinished." in caplog.text
+
+
+def test_folders_of_others_stay(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    names = {"out.partial-2024", "out.partial", "other.partial-maskpredict-1", "out2.partial-maskpredict-1"}
+    for name in names:
+        (tmp_path / name).mkdir()
+    make(tmp_path / "out", "new")
+    assert {path.name for path in tmp_path.iterdir()} == {*names, "out"}
+    assert caplog.text == ""
+
+
+def test_a_folder_that_another_process_still_fills_stays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    program = f"""
+import sys
+from pathlib import Path
+from maskpredict.new_folder import new_folder
+with new_folder(Path({str(tmp_path / "out")!r}), overwrite=False, marker="m") as folder:
+    (folder / "m").touch()
+    print("begun", flush=True)
+    sys.stdin.readline()
+"""
+    other = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert other.stdout is not None
+    assert other.stdout.readline() == "begun\n"
+    make(tmp_path / "out", "new")
+    assert caplog.text == ""
+    assert len(list(tmp_path.glob("out.partial-maskpredict-*/m"))) == 1
+    other.kill()
+    other.communicate()
+    make(tmp_path / "out", "newer", overwrite=True)
+    assert "which a killed process left unfinished" in caplog.text
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:

@@ -50,3 +50,16 @@ def test_a_terminal_gets_bars(capsys: pytest.CaptureFixture[str], monkeypatch: p
     assert "10/10" in shown
     assert "loss 3.2" in shown
     assert "━" in shown
+
+
+def test_nothing_is_cut_at_80_columns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    with Progress() as progress:
+        task = progress.task("Training", total=300_000)
+        task.advance(123_456, loss="3.210", rate="5.0e-04", tokens="1,000,000/s")
+    shown = capsys.readouterr().err
+    for number in ("123456/300000", "loss 3.210", "rate 5.0e-04", "tokens 1,000,000/s"):
+        assert number in shown
+    assert "…" not in shown
+    assert "━" in shown

@@ -1,6 +1,6 @@
 """Strict configuration: frozen dataclasses <-> commented YAML <-> `key.sub=value` overrides.
 
-A knob is declared once, as a dataclass field beside the code it configures, and explained once, in the string
+A setting is declared once, as a dataclass field beside the code it configures, and explained once, in the string
 literal right below the field. Everything else follows from that: what a YAML file may say, which values are
 refused, the comments of a dumped configuration, the help of the command line.
 
@@ -11,7 +11,8 @@ refused, the comments of a dumped configuration, the help of the command line.
 
     config = load_config(TrainConfig, Path("train.yaml"), ["steps=1000"])
 
-Fields may be scalars, `Path`, `Literal`, unions, other dataclasses, and lists, tuples and dicts of these.
+Fields may be scalars, `Path`, `Literal`, unions, other dataclasses, and lists, tuples and dicts of these. Numbers may
+have bounds (`maskpredict.bounds`).
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from maskpredict.bounds import Bounds
 from maskpredict.errors import UserError
 from maskpredict.yaml_dialect import inline_yaml, parse_yaml
 
@@ -37,7 +39,7 @@ T = TypeVar("T")
 def load_config(
     cls: type[T], path: Path | None, overrides: Sequence[str] = (), defaults: Mapping[str, Any] | None = None
 ) -> T:
-    """The configuration said by, in rising order: the class, `defaults`, the YAML file, the overrides.
+    """The configuration from, in rising precedence: the class, `defaults`, the YAML file, the overrides.
 
     Mappings are merged key by key; every other value, a list included, replaces the lower one. An override is
     `key.sub=value` with the value in YAML; a number in the key (`corpora.0.weight=2`) is a place in a list
@@ -53,18 +55,33 @@ def load_config(
     return built
 
 
-def from_dict(cls: type[T], mapping: Mapping[str, Any]) -> T:
-    """The configuration that `to_dict` wrote, with the same checks as a YAML file gets."""
-    return load_config(cls, None, defaults=mapping)
+def from_dict(cls: type[T], mapping: Mapping[str, Any], key: str = "") -> T:
+    """The configuration that `to_dict` wrote, with the same checks as a YAML file gets.
+
+    Errors put `key` before the names of fields, as in `model.dropout`.
+    """
+    try:
+        built: T = _build(cls, mapping, key=key, base=None)
+    except _Problem as problem:
+        raise UserError(f"configuration: {problem}") from None
+    return built
+
+
+def check_bounds(instance: Any) -> None:
+    """Refuse numbers out of bounds in a configuration made in Python; call it in `__post_init__`."""
+    try:
+        _check_fields(instance, "")
+    except _Problem as problem:
+        raise UserError(str(problem)) from None
 
 
 def to_dict(instance: Any) -> dict[str, Any]:
     """The configuration as plain dicts, lists and scalars, ready for YAML or JSON."""
-    return {name: _plain(getattr(instance, name)) for name in _knobs(instance)}
+    return {name: _plain(getattr(instance, name)) for name in _settings(instance)}
 
 
 def dump_config(instance: Any) -> str:
-    """YAML that loads back to an equal instance, each key followed by the first line of its explanation."""
+    """YAML that loads back to an equal instance, each key followed by the first paragraph of its explanation."""
     return "\n".join(_block(instance) or ["{}"]) + "\n"
 
 
@@ -87,7 +104,7 @@ def field_docs(cls: type[Any]) -> dict[str, str]:
 
 
 class _Problem(Exception):
-    """What is wrong with the value at a key path; `load_config` adds where the value was said."""
+    """A problem with the value at a key path; `load_config` adds the file or override it came from."""
 
     def __init__(self, key: str, what: str) -> None:
         super().__init__(what)
@@ -95,9 +112,9 @@ class _Problem(Exception):
 
 
 def _build(cls: type[Any], mapping: Mapping[str, Any], key: str, base: Any) -> Any:
-    """An instance of `cls`; what `mapping` leaves out comes from `base`, if any, or the class's defaults."""
+    """An instance of `cls`; values missing in `mapping` come from `base`, if any, or from the defaults of the class."""
     hints = _hints(cls)  # type: ignore[arg-type]  # mypy takes type[Any] for something without a hash
-    fields = _knobs(cls)
+    fields = _settings(cls)
     for name in mapping:
         if name not in fields:
             raise _unknown_key(key, str(name), list(fields))
@@ -116,15 +133,37 @@ def _build(cls: type[Any], mapping: Mapping[str, Any], key: str, base: Any) -> A
 
 @functools.cache
 def _hints(cls: type[Any]) -> dict[str, Any]:
-    """Python works them out anew each time, which every call of a Translator would pay for."""
-    return get_type_hints(cls)
+    """Cached type hints, which Python would resolve again at every call of a Translator."""
+    return get_type_hints(cls, include_extras=True)
+
+
+def _check_fields(instance: Any, key: str) -> None:
+    hints = _hints(type(instance))  # type: ignore[arg-type]
+    for name in _settings(instance):
+        _check_value(hints[name], getattr(instance, name), _join(key, name))
+
+
+def _check_value(kind: Any, value: Any, key: str) -> None:
+    origin, args = get_origin(kind), get_args(kind)
+    if dataclasses.is_dataclass(value):
+        _check_fields(value, key)
+    elif origin is Annotated or (origin in (Union, UnionType) and any(get_origin(arm) is Annotated for arm in args)):
+        _convert(kind, value, key)
+    elif origin is dict:
+        for name, item in value.items():
+            _check_value(args[1], item, _join(key, name))
+    elif origin in (list, tuple):
+        for index, item in enumerate(value):
+            _check_value(args[0] if args[-1] is Ellipsis or origin is list else args[index], item, _join(key, index))
 
 
 def _convert(kind: Any, value: Any, key: str, default: Any = None) -> Any:
-    """`value`, as YAML gives it, as the annotation `kind` wants it."""
+    """Convert a value of YAML to the type that an annotation asks for."""
     if type(value) is kind:
         return value
     origin, args = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _convert_bounded(kind, value, key)
     if dataclasses.is_dataclass(kind) and isinstance(value, Mapping):
         assert isinstance(kind, type)
         return _build(kind, value, key, base=default if type(default) is kind else None)
@@ -149,9 +188,20 @@ def _convert(kind: Any, value: Any, key: str, default: Any = None) -> Any:
     raise _Problem(key, f"{key!r} must be {_describe(kind)}, not {_shown(value)}{quotes}")
 
 
+def _convert_bounded(kind: Any, value: Any, key: str) -> Any:
+    """Convert a number and check the bounds of its annotation."""
+    number, bounds = get_args(kind)
+    assert isinstance(bounds, Bounds)
+    if type(value) in (int, number):  # a whole number may stand for a float
+        converted = _convert(number, value, key)
+        if bounds.allow(converted):
+            return converted
+    raise _Problem(key, f"{key!r} must be {_describe(kind)}, not {_shown(value)}")
+
+
 def _convert_union(kind: Any, value: Any, key: str, default: Any) -> Any:
     arms = get_args(kind)
-    if type(value) in arms:  # so that nobody has to word a complaint that nobody reads
+    if type(value) in arms:  # saves the cost of messages that are never shown
         return value
     deeper = []
     for arm in arms:
@@ -160,17 +210,19 @@ def _convert_union(kind: Any, value: Any, key: str, default: Any) -> Any:
         except _Problem as problem:
             if problem.key != key:
                 deeper.append(problem)
-    # When a single alternative has the shape of the value, its complaint names the very entry that is wrong.
+    # If a single alternative has the shape of the value, its message names the entry that is wrong.
     if len(deeper) == 1:
         raise deeper[0]
     raise _Problem(key, f"{key!r} must be {_describe(kind)}, not {_shown(value)}")
 
 
 def _describe(kind: Any) -> str:
-    """The annotation in a user's words."""
+    """The annotation in words for an error message."""
     origin, args = get_origin(kind), get_args(kind)
     if dataclasses.is_dataclass(kind):
-        return f"a mapping of {', '.join(_knobs(kind))}"
+        return f"a mapping of {', '.join(_settings(kind))}"
+    if origin is Annotated:
+        return f"{_describe(args[0])} {args[1]}" if str(args[1]) else "a finite number"
     if origin in (Union, UnionType):
         return " or ".join(_describe(arm) for arm in args)
     if origin is Literal:
@@ -185,7 +237,7 @@ def _describe(kind: Any) -> str:
     return words.get(kind, "null" if kind is NoneType else str(kind))
 
 
-def _knobs(config: Any) -> dict[str, dataclasses.Field[Any]]:
+def _settings(config: Any) -> dict[str, dataclasses.Field[Any]]:
     return {field.name: field for field in dataclasses.fields(config) if field.init}
 
 
@@ -228,18 +280,18 @@ def _with_override(settings: dict[str, Any], override: str) -> dict[str, Any]:
 
 
 def _set_at(tree: Any, names: list[str], value: Any) -> Any:
-    """A copy of `tree` with `value` at the path `names`; mappings on the way are made on need."""
+    """A copy of `tree` with `value` at the path `names`; missing mappings on the way are created."""
     if not names:
         return value
-    name, *rest = names
+    name, *remaining = names
     if isinstance(tree, list) and name.isdecimal() and int(name) < len(tree):
-        return [_set_at(item, rest, value) if i == int(name) else item for i, item in enumerate(tree)]
+        return [_set_at(item, remaining, value) if i == int(name) else item for i, item in enumerate(tree)]
     below = tree if isinstance(tree, dict) else {}
-    return {**below, name: _set_at(below.get(name), rest, value)}
+    return {**below, name: _set_at(below.get(name), remaining, value)}
 
 
 def _place_of(key: str, path: Path | None, overrides: Sequence[str]) -> str:
-    """Where the value at `key` was said: the last override at, above or below it, or else the file."""
+    """Origin of the value at `key`: the last override at, above or below it, or else the file."""
     for override in reversed(overrides):
         overridden = override.partition("=")[0]
         if f"{key}.".startswith(f"{overridden}.") or overridden.startswith(f"{key}."):
@@ -264,10 +316,10 @@ def _plain(value: Any) -> Any:
 
 
 def _block(value: Any) -> list[str]:
-    """Indented lines for a value with dataclasses in it, none for what fits behind its key on one line."""
+    """Indented lines of a value that contains dataclasses; none for a value that fits on the line of its key."""
     if dataclasses.is_dataclass(value):
         docs = field_docs(type(value))  # type: ignore[arg-type]
-        entries = [_entry(n, getattr(value, n), docs.get(n, "").partition("\n")[0]) for n in _knobs(value)]
+        entries = [_entry(n, getattr(value, n), _first_paragraph(docs.get(n, ""))) for n in _settings(value)]
     elif isinstance(value, dict) and any(map(_block, value.values())):
         entries = [_entry(_shown(key), item, "") for key, item in value.items()]
     elif isinstance(value, list | tuple) and any(map(_block, value)):
@@ -275,6 +327,10 @@ def _block(value: Any) -> list[str]:
     else:
         entries = []
     return [line for lines in entries for line in lines]
+
+
+def _first_paragraph(text: str) -> str:
+    return text.partition("\n\n")[0].replace("\n", " ")
 
 
 def _entry(name: str, value: Any, doc: str) -> list[str]:

@@ -1,8 +1,8 @@
-"""The demonstration: the shipped models translate German and English, and their iterations are played in the terminal.
+"""Demonstration of the shipped models: German and English translations, played pass by pass in the terminal.
 
     demo()
 
-Everything together takes seconds on a CPU. The toy language has a demonstration of its own, `toy_demo.py`.
+It takes seconds on a CPU. `toy_demo.py` is the demonstration of the toy language.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from maskpredict.runtime.translator import Translator
 ITERATIONS = 4
 LENGTH_CANDIDATES = 3
 SECONDS_A_PASS = 0.1
-"""Short, in a terminal, so that all sentences are over in ten seconds; elsewhere there is no waiting at all."""
+"""Pause between passes in a terminal; elsewhere there is none."""
 LEGEND = "Each line is the translation after a pass; the next pass predicts the words in [brackets] again."
 NEXT = "Next: maskpredict translate -m de-en for your own sentences, maskpredict serve for the same on a web page."
 
@@ -64,7 +64,7 @@ SCENES = (
 
 
 def demo(scenes: Sequence[Scene] = SCENES, *, console: Console | None = None) -> None:
-    """Play the translation of every sentence, and say what to try next."""
+    """Play the translation of every sentence and suggest what to try next."""
     console = console or Console()
     _check_models(scenes)  # before anything is played
     console.print(Text(LEGEND), end="\n\n", soft_wrap=True)

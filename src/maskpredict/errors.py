@@ -1,10 +1,10 @@
-"""The one exception that means "the user can fix this"; anything else that escapes is a bug."""
+"""The exception for mistakes of the user; any other exception is a bug."""
 
 from __future__ import annotations
 
 
 class UserError(Exception):
-    """A mistake the user can put right: one sentence saying what is wrong and what to do about it.
+    """A mistake of the user: one sentence on what is wrong and what to do.
 
     The command line prints the sentence without a traceback and exits with code 2.
     """

@@ -1,21 +1,29 @@
 """A folder of results that appears whole or not at all.
 
 The work is done in a sibling folder, which is renamed at the very end. A failure, Ctrl-C included, removes it
-and leaves whatever stood at the final place untouched; only a killed process leaves the sibling behind.
+and leaves an earlier result untouched. A killed process leaves the sibling behind; the next one that
+makes the same folder removes it.
 """
 
 from __future__ import annotations
 
-import errno
+import glob
+import logging
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from maskpredict.errors import UserError
+from maskpredict.full_disk import explain_full_disk
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks; leftovers stay there
+    fcntl = None  # type: ignore[assignment]
+
+_PARTIAL = ".partial-maskpredict-"
 
 
 @contextmanager
@@ -23,26 +31,45 @@ def new_folder(out: Path, *, overwrite: bool, marker: str) -> Iterator[Path]:
     """Yield a folder to fill; when the block ends well, it becomes `out`.
 
     An `out` that has content is refused, or with `overwrite` replaced. Even then it must hold a file called
-    `marker`, which shows that it is an earlier result and not, say, somebody's home.
+    `marker`, which shows that it is an earlier result and not an unrelated folder.
     """
     out = out.resolve()
     _refuse_content(out, overwrite, marker)
-    partial = out.with_name(f"{out.name}.partial-{os.getpid()}")
-    # Left by a killed process that had our number, which is common in containers.
-    shutil.rmtree(partial, ignore_errors=True)
+    _remove_leftovers(out)
+    partial = out.with_name(f"{out.name}{_PARTIAL}{os.getpid()}")
     try:
         partial.mkdir(parents=True)
     except OSError as error:
         raise UserError(f"{out} cannot be made: {error.strerror}.") from error
     try:
-        yield partial
+        with explain_full_disk(out), _locked(partial):
+            yield partial
         _move_into_place(partial, out)
-    except OSError as error:
-        if error.errno in _NO_ROOM:
-            raise UserError(f"There is no room left to write {out}; free some disk space.") from error
-        raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _remove_leftovers(out: Path) -> None:
+    """Remove what killed processes left of earlier attempts; a folder that a process still fills is locked."""
+    for left in out.parent.glob(f"{glob.escape(out.name)}{_PARTIAL}*"):
+        with _locked(left) as locked:
+            if locked and left.is_dir():
+                logging.getLogger(__name__).warning("Removing %s, which a killed process left unfinished.", left)
+                shutil.rmtree(left, ignore_errors=True)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """Try to lock a folder; yields whether that succeeded. The system releases the lock of a killed process."""
+    with ExitStack() as stack:
+        locked = False
+        with suppress(OSError):  # another process has the lock, or the file system has no locks
+            descriptor = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, descriptor)
+            if fcntl is not None:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                locked = True
+        yield locked
 
 
 def _refuse_content(out: Path, overwrite: bool, marker: str) -> None:

@@ -1,8 +1,8 @@
 """Mask-predict in the terminal: one line per pass, as in Figure 1 of the paper.
 
-Each line shows the target after a pass. Colour says how sure the model is of a word, from orange (unsure) over grey to
-blue (sure), a scale that colour-blind people can read; unsure words are underlined too. Words in brackets are the ones
-that the next pass masks and predicts anew. The first line is the fully masked target.
+Each line shows the target after a pass. The colour of a word shows its probability, from orange (low) over grey to blue
+(high), a scale for colour-blind people too; words of low probability are underlined. Words in brackets are masked and
+predicted again by the next pass. The first line is the fully masked target.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SCALE = ["#d55e00", "#e69f00", "#999999", "#56b4e9", "#0072b2"]
 
 @dataclass(frozen=True)
 class Signs:
-    """Characters for what is no text."""
+    """Characters for masks, end marks and brackets."""
 
     mask: str
     end: str
@@ -42,7 +42,7 @@ _ASCII = Signs(mask="___", end=".", opening="[", closing="]")
 
 
 def play(trace: Trace, source: str, console: Console | None = None, delay: float = SECONDS_A_PASS) -> None:
-    """Show how a translation came about; pass by pass in a terminal, all at once elsewhere."""
+    """Print the passes of a translation, one after another in a terminal, all at once elsewhere."""
     console = console or Console()
     passes = trace.passes
     console.print(Text.assemble(("source  ", "bold"), _encodable(source, console)), soft_wrap=True)
@@ -58,14 +58,14 @@ def play(trace: Trace, source: str, console: Console | None = None, delay: float
 
 
 def render_start(first: Pass, signs: Signs = _PRETTY) -> Text:
-    """The target before the first pass: masks, and whatever was pinned."""
+    """The target before the first pass: masks and pinned words."""
     places = zip(first.masked, first.tokens, strict=True)
     words = [signs.mask if masked else _spelled(token) for masked, token in places]
     return Text(" ".join(words), style="dim", no_wrap=True)
 
 
 def render_pass(step: Pass, following: Pass | None = None, signs: Signs = _PRETTY) -> Text:
-    """The target after a pass; brackets mark what the `following` pass will mask again, if there is one."""
+    """The target after a pass; brackets mark words that the `following` pass masks again."""
     masked_next = following.masked if following else [False] * len(step.ids)
     text = Text(no_wrap=True)
     for place, token in enumerate(step.tokens):
@@ -83,18 +83,18 @@ def render_pass(step: Pass, following: Pass | None = None, signs: Signs = _PRETT
 
 
 def confidence_style(probability: float) -> Style:
-    """Colour and underlining for a word of this probability."""
+    """Colour and underline of a word with this probability."""
     place = min(int(probability * len(_SCALE)), len(_SCALE) - 1)
     return Style(color=_SCALE[place], underline=probability < UNSURE)
 
 
 def signs_for(console: Console) -> Signs:
-    """Plain characters where the console's encoding has no others."""
+    """Unicode signs if the encoding of the console has them, else ASCII."""
     return _PRETTY if _can_write(_PRETTY.mask + _PRETTY.end, console) else _ASCII
 
 
 def _begins_word(tokens: Sequence[str], place: int) -> bool:
-    """Whether a space stands before a subword, in SentencePiece's spelling or in that of BPE with @@."""
+    """Whether a subword starts a word, in SentencePiece or in BPE with @@."""
     if tokens[place] == _END_MARK:
         return True
     if any(token.startswith(_WORD_START) for token in tokens):
@@ -119,7 +119,7 @@ def _can_write(text: str, console: Console) -> bool:
 
 
 def _encodable(text: str, console: Console) -> str:
-    """The text with what the console cannot write replaced by question marks."""
+    """The text with characters that the console cannot encode replaced by question marks."""
     if _can_write(text, console):
         return text
     return text.encode(console.encoding, errors="replace").decode(console.encoding)

@@ -1,10 +1,10 @@
-"""Progress of long work on stderr: bars in a terminal, an occasional plain line anywhere else.
+"""Progress on stderr: bars in a terminal, an occasional plain line elsewhere.
 
     with Progress() as progress:
         task = progress.task("Encoding", total=1_000)
         task.advance(100, loss="3.21")
 
-`Progress(quiet=True)` shows nothing, so a library function can report without asking whether anyone looks.
+`Progress(quiet=True)` shows nothing, so library functions can always report.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
+from rich.table import Column
 
 SECONDS_BETWEEN_LINES = 30.0
+WIDE = 100
+"""Width of a terminal from which on the elapsed time is shown."""
 
 
 class Task:
-    """One piece of work within a `Progress`."""
+    """A task within a `Progress`."""
 
     def __init__(self, progress: Progress, description: str, total: int | None) -> None:
         self.description = description
@@ -33,7 +36,7 @@ class Task:
         self._bar = bars.add_task(description, total=total, fields="") if bars else None
 
     def advance(self, steps: int = 1, **fields: str) -> None:
-        """Say that `steps` more are done; `fields` are short texts shown behind the bar until replaced."""
+        """Add finished steps; `fields` are short texts shown behind the bar until replaced."""
         self.done += steps
         self._fields.update(fields)
         bars = self._progress._bars
@@ -43,7 +46,7 @@ class Task:
             self._write_line()
 
     def finish(self) -> None:
-        """Say that the work is over, however much of it there was."""
+        """Mark the task as finished, whatever its total was."""
         self.total = self.done
         bars = self._progress._bars
         if bars is not None and self._bar is not None:
@@ -63,14 +66,14 @@ class Task:
 
 
 class Progress:
-    """A set of tasks shown together; use it as a context manager."""
+    """Tasks that are shown together; a context manager."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._console = Console(stderr=True, quiet=quiet, highlight=False)
         self._bars = _bars(self._console) if self._console.is_terminal and not quiet else None
 
     def task(self, description: str, total: int | None = None) -> Task:
-        """Begin a piece of work; `total` is None while nobody knows how much there will be."""
+        """Start a task; `total` is None if it is unknown."""
         return Task(self, description, total)
 
     def _write(self, line: str) -> None:
@@ -89,12 +92,17 @@ class Progress:
 
 
 def _bars(console: Console) -> Bars:
+    """Bars that fit the console: the bar shrinks first, and no number is cut at 80 columns."""
+
+    def whole() -> Column:
+        return Column(no_wrap=True)
+
     return Bars(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[fields]}"),
+        TextColumn("{task.description}", table_column=Column(no_wrap=True, max_width=max(10, console.width - 56))),
+        BarColumn(bar_width=None, table_column=Column(max_width=40)),
+        MofNCompleteColumn(table_column=whole()),
+        *([TimeElapsedColumn(table_column=whole())] if console.width >= WIDE else []),
+        TimeRemainingColumn(table_column=whole()),
+        TextColumn("{task.fields[fields]}", table_column=whole()),
         console=console,
     )

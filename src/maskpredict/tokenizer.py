@@ -1,7 +1,7 @@
-"""Between text and subword ids: one small protocol, and the SentencePiece tokenizer that this project trains.
+"""Tokenizers: the protocol, and the SentencePiece tokenizer that `prepare` trains.
 
-The tokenizer knows nothing of sentences' ends: `encode` adds neither BOS nor EOS; whoever builds
-a batch does. A folder (of data or of a model) carries its tokenizers as files, see `Tokenizers`.
+`encode` adds neither BOS nor EOS; the code that builds batches does. Data and model folders carry their tokenizers as
+files, see `Tokenizers`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = ["SentencePieceTokenizer", "SpecialIds", "Tokenizer", "Tokenizers"]
 
 JOINT_FILE, SOURCE_FILE, TARGET_FILE = "tokenizer.model", "source.model", "target.model"
 _DICTIONARY_SUFFIX = ".dict.json"
-"""Takes the place of `.model` in these names when a tokenizer is an imported dictionary."""
+"""Replaces `.model` in these names for the dictionary of an imported model."""
 
 
 class Tokenizer(Protocol):
-    """What the rest of the project may ask of a tokenizer, whatever its file format."""
+    """Interface of tokenizers of any file format."""
 
     @property
     def vocab_size(self) -> int:
@@ -79,7 +79,7 @@ class SentencePieceTokenizer:
             raise UserError(f"The tokenizer {path} cannot be used: {error}.") from error
 
     def __reduce__(self) -> tuple[type[SentencePieceTokenizer], tuple[bytes]]:
-        """Pickle by content, so that data-loading processes can be handed a tokenizer."""
+        """Pickle by content, for data-loading processes."""
         return SentencePieceTokenizer, (self._model,)
 
     @property
@@ -113,7 +113,7 @@ class SentencePieceTokenizer:
 
     @cached_property
     def _pieces(self) -> list[str]:
-        """Of every id: a list of them all answers ten times as fast as SentencePiece does one by one."""
+        """Subwords of all ids; a list is ten times as fast as asking SentencePiece for each."""
         return [str(self._processor.id_to_piece(i)) for i in range(self.vocab_size)]
 
     def ids(self, pieces: Sequence[str]) -> list[int]:
@@ -162,7 +162,7 @@ class Tokenizers:
         return cls(source, target)
 
     def save(self, folder: Path) -> list[Path]:
-        """Write the tokenizer files into an existing folder, and say which they are."""
+        """Write the tokenizer files into an existing folder; returns their paths."""
         paths = []
         for name, tokenizer in self._named():
             is_dictionary = isinstance(tokenizer, DictionaryTokenizer)
@@ -177,7 +177,7 @@ class Tokenizers:
 
 
 def _load(path: Path) -> Tokenizer | None:
-    """The tokenizer of a folder's file, whichever kind it is, or None if there is no such file."""
+    """Load a tokenizer file of either kind; None if there is none."""
     if path.exists():
         return SentencePieceTokenizer.load(path)
     dictionary = path.with_suffix(_DICTIONARY_SUFFIX)

@@ -1,8 +1,8 @@
-"""The toy demonstration: a CMLM of the toy language, trained on the spot, and its iterations played in the terminal.
+"""Demonstration of the toy language: train a CMLM and play its translations pass by pass in the terminal.
 
     toy_demo(Path(".maskpredict-demo"))
 
-Everything is kept in the folder, so a second call trains nothing, and an interrupted one goes on where it stopped.
+Everything is kept in the folder, so a second call trains nothing, and an interrupted one resumes.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from maskpredict.training.loop import train
 DEFAULT_FOLDER = Path(".maskpredict-demo")
 RECIPES = Path(maskpredict.__file__).parent / "recipes"
 PLAYED_WORDS = (5, 7, 8, 9, 11)
-"""Source words of the sentences that are played: long enough for the passes to differ, short enough for a line."""
+"""Source lengths in words of the sentences to play: long enough for passes to differ, short enough for a line."""
 
 
 @dataclass(frozen=True)
 class Scores:
-    """How good the test set's translations are after T passes."""
+    """Scores of the translations of the test set after T passes."""
 
     iterations: int
     exact_match: float
@@ -52,7 +52,7 @@ def toy_demo(
     test_pairs: int = 500,
     overrides: tuple[str, ...] = (),
 ) -> list[Scores]:
-    """Train the toy model in `folder` unless that was done before, play five translations, and show the scores.
+    """Train the toy model in `folder`, unless it exists, play five translations, and show the scores.
 
     `overrides` change the recipe of the training run, as in `steps=100`.
     """
@@ -63,7 +63,7 @@ def toy_demo(
     settings = [f"data={data}", f"run={folder / 'run'}", *overrides]
     result = train(load_config(TrainConfig, RECIPES / "toy-cmlm.yaml", settings))
     if result.model is None:
-        raise UserError("training was interrupted; run the toy demo again to go on with it.")
+        raise UserError("training was interrupted; run the toy demo again to continue.")
     translator = Translator(result.model, device="cpu", intra_threads=1)
     texts = Dataset(data).split("test").texts
     assert texts is not None
@@ -95,7 +95,7 @@ def _make_data(corpus: Path, data: Path, train_pairs: int, test_pairs: int) -> N
 
 
 def _to_play(sources: list[str]) -> list[str]:
-    """The first sentence of each of a few lengths."""
+    """The first sentence of each length to play."""
     by_length = {len(source.split()): source for source in reversed(sources)}
     return [by_length[words] for words in PLAYED_WORDS if words in by_length]
 

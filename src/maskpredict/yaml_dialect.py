@@ -1,7 +1,7 @@
-"""The YAML of our configuration files: that of PyYAML, less its surprises.
+"""YAML for configuration files, read with the scalar rules of YAML 1.2.
 
 Scalars are read as YAML 1.2 has them, so `1e-3` is a number, `no` is a language and `2014-01-01` is text,
-where YAML 1.1, which PyYAML speaks, sees text, `false` and a date. A key that stands twice is an error.
+where YAML 1.1, the version of PyYAML, has text, `false` and a date. A duplicate key is an error.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from maskpredict.errors import UserError
 
 
 def parse_yaml(text: str, place: str) -> Any:
-    """The value written in `text`; a syntax error is reported as being in `place`, with its line."""
+    """Parse YAML; a syntax error names `place` and the line."""
     try:
         return yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
@@ -26,7 +26,7 @@ def parse_yaml(text: str, place: str) -> Any:
 
 
 def inline_yaml(value: Any) -> str:
-    """Plain dicts, lists and scalars as YAML on one line, which `parse_yaml` reads back."""
+    """Plain dicts, lists and scalars as one line of YAML, which `parse_yaml` reads back."""
     text: str = yaml.dump(
         value, Dumper=_Dumper, default_flow_style=True, allow_unicode=True, sort_keys=False, width=2**31
     )
@@ -40,14 +40,14 @@ class _Loader(yaml.SafeLoader):
         seen = set()
         for key in [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]:
             if key.value in seen:
-                problem = f"the key {key.value!r} is there twice"
+                problem = f"the key {key.value!r} occurs twice"
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes text that either dialect would read as something else, so that other tools agree."""
+    """Quotes text that YAML 1.1 or 1.2 would read as another type."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

@@ -12,7 +12,7 @@ from maskpredict import Translator
 from maskpredict.bench.racers.bart_equivalent import to_bart
 from maskpredict.bench.racers.base import ComputeSettings, RacedModel
 from maskpredict.bench.racers.transformers_engine import transformers_racers
-from maskpredict.corpus.dataset import Languages
+from maskpredict.languages import Languages
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder import ModelFolder
 from maskpredict.model.module_weights import weights_of

@@ -8,7 +8,7 @@ from maskpredict import UserError
 from maskpredict.bench.config import BenchConfig
 from maskpredict.bench.sentences import SENTENCES
 from maskpredict.bench.workload import built_in_sentences, choose_sentences
-from maskpredict.corpus.dataset import Languages
+from maskpredict.languages import Languages
 from maskpredict.tokenizer import Tokenizers
 
 

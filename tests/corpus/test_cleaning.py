@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskpredict.corpus.cleaning import Cleaner, CleaningConfig, DigestSet, Reason
+from maskpredict.corpus.cleaning import Cleaner, CleaningConfig, DigestSet, DropReason
 from maskpredict.corpus.reading import Pair
 
 GOOD = Pair("ein guter Satz", "a good sentence")
@@ -16,16 +16,16 @@ GOOD = Pair("ein guter Satz", "a good sentence")
 @pytest.mark.parametrize(
     ("pair", "reason"),
     [
-        (Pair("", "x"), Reason.EMPTY),
-        (Pair("x", " \u3000 "), Reason.EMPTY),
-        (Pair("x" * 21, "y"), Reason.TOO_MANY_CHARACTERS),
-        (Pair("same ", "same"), Reason.IDENTICAL),
+        (Pair("", "x"), DropReason.EMPTY),
+        (Pair("x", " \u3000 "), DropReason.EMPTY),
+        (Pair("x" * 21, "y"), DropReason.TOO_MANY_CHARACTERS),
+        (Pair("same ", "same"), DropReason.IDENTICAL),
     ],
 )
-def test_each_text_filter_drops_its_pair_and_counts_it(pair: Pair, reason: Reason) -> None:
+def test_each_text_filter_drops_its_pair_and_counts_it(pair: Pair, reason: DropReason) -> None:
     cleaner = Cleaner(CleaningConfig(max_characters=20, drop_identical=True))
     assert cleaner.clean_text([GOOD, pair]) == [GOOD]
-    assert cleaner.dropped == {reason: 1, Reason.DUPLICATE: 0}
+    assert cleaner.dropped == {reason: 1, DropReason.DUPLICATE: 0}
 
 
 def test_identical_sides_are_kept_unless_asked_otherwise() -> None:
@@ -37,7 +37,7 @@ def test_duplicates_are_dropped_within_and_across_blocks() -> None:
     other = Pair(GOOD.source, "another good sentence")
     assert cleaner.clean_text([GOOD, other, GOOD]) == [GOOD, other]
     assert cleaner.clean_text([other, Pair("neu", "new")]) == [Pair("neu", "new")]
-    assert cleaner.dropped == {Reason.DUPLICATE: 2}
+    assert cleaner.dropped == {DropReason.DUPLICATE: 2}
 
 
 def test_duplicates_can_be_kept() -> None:
@@ -50,7 +50,7 @@ def test_lengths_are_filtered_by_subwords_and_each_pair_is_counted_once() -> Non
     source, target = np.array(lengths, dtype=np.int64).T
     keep = cleaner.keep_lengths(source, target)
     assert keep.tolist() == [False, False, True, True, False, False, True, False]
-    assert cleaner.dropped == {Reason.EMPTY: 1, Reason.TOO_MANY_TOKENS: 1, Reason.RATIO: 3}
+    assert cleaner.dropped == {DropReason.EMPTY: 1, DropReason.TOO_MANY_TOKENS: 1, DropReason.RATIO: 3}
 
 
 @given(st.lists(st.lists(st.integers(0, 30), max_size=20), max_size=15))

@@ -346,6 +346,18 @@ def test_a_kill_half_way_leaves_no_data_folder(config: PrepareConfig, tmp_path: 
     assert not config.out.exists()
 
 
+def test_the_next_prepare_mentions_and_removes_what_a_killed_one_left(
+    config: PrepareConfig, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    process = run_on_a_pipe(config, tmp_path / "pipe")
+    process.kill()
+    process.communicate(timeout=60)
+    (left,) = tmp_path.glob("data.partial-*")
+    prepare(config)
+    assert f"Removing {left}, which a killed process left unfinished." in caplog.text
+    assert [path.name for path in tmp_path.glob("data*")] == ["data"]
+
+
 def test_a_full_disk_is_explained_and_leaves_nothing_behind(config: PrepareConfig) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))

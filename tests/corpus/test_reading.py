@@ -128,7 +128,7 @@ def test_a_corpus_is_two_files_or_a_tsv(corpus: CorpusConfig) -> None:
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, float("inf"), float("nan")])
 def test_a_weight_is_a_positive_number(weight: float) -> None:
-    with pytest.raises(UserError, match="must be above 0"):
+    with pytest.raises(UserError, match="must be a number above 0"):
         CorpusConfig(tsv=Path("a"), weight=weight)
 
 

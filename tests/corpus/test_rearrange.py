@@ -12,7 +12,7 @@ import pytest
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.corpus.prepare import PrepareConfig, prepare
 from maskpredict.corpus.reading import CorpusConfig
-from maskpredict.corpus.rearrange import join, turn_around
+from maskpredict.corpus.rearrange import join_datasets, reverse_dataset
 from maskpredict.corpus.vocabulary import VocabularyConfig
 from maskpredict.errors import UserError
 
@@ -41,7 +41,7 @@ def pairs_of(folder: Path, *, turned: bool = False) -> Pairs:
 
 
 def test_a_folder_turned_around_is_sound_and_turned_again_is_what_it_was(data: Path, tmp_path: Path) -> None:
-    turn_around(data, tmp_path / "turned")
+    reverse_dataset(data, tmp_path / "turned")
     turned = Dataset(tmp_path / "turned")
     assert turned.check() == []
     assert (turned.languages.source, turned.languages.target) == ("yy", "xx")
@@ -52,13 +52,13 @@ def test_a_folder_turned_around_is_sound_and_turned_again_is_what_it_was(data: P
     assert (texts.source, texts.target) == (before.target, before.source)
     line = before.target[0]
     assert turned.tokenizers.source.encode(line) == Dataset(data).tokenizers.target.encode(line)
-    turn_around(turned.folder, tmp_path / "again")
+    reverse_dataset(turned.folder, tmp_path / "again")
     for path in data.iterdir():
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
 
 
 def test_only_some_corpora_can_be_taken_under_other_names(data: Path, tmp_path: Path) -> None:
-    turn_around(data, tmp_path / "some", ["one", "three"], suffix="-back")
+    reverse_dataset(data, tmp_path / "some", ["one", "three"], suffix="-back")
     some = Dataset(tmp_path / "some")
     assert some.check() == []
     parts = [(part.name, part.first, part.pairs, part.weight) for part in some.split("train").corpora]
@@ -68,9 +68,9 @@ def test_only_some_corpora_can_be_taken_under_other_names(data: Path, tmp_path: 
 
 
 def test_joined_folders_have_the_text_of_both(data: Path, tmp_path: Path) -> None:
-    turn_around(data, tmp_path / "turned", ["two"], suffix="-back")
-    turn_around(tmp_path / "turned", tmp_path / "more")
-    join([data, tmp_path / "more"], tmp_path / "both")
+    reverse_dataset(data, tmp_path / "turned", ["two"], suffix="-back")
+    reverse_dataset(tmp_path / "turned", tmp_path / "more")
+    join_datasets([data, tmp_path / "more"], tmp_path / "both")
     both = Dataset(tmp_path / "both")
     assert both.check() == []
     assert [part.name for part in both.split("train").corpora] == ["one", "two", "three", "two-back"]
@@ -80,8 +80,8 @@ def test_joined_folders_have_the_text_of_both(data: Path, tmp_path: Path) -> Non
 
 def test_what_does_not_fit_is_refused(data: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has no corpus 'four'; it has one, two, three"):
-        turn_around(data, tmp_path / "turned", ["one", "four"])
-    turn_around(data, tmp_path / "turned")
+        reverse_dataset(data, tmp_path / "turned", ["one", "four"])
+    reverse_dataset(data, tmp_path / "turned")
     with pytest.raises(UserError, match="has other languages or another vocabulary"):
-        join([data, tmp_path / "turned"], tmp_path / "both")
+        join_datasets([data, tmp_path / "turned"], tmp_path / "both")
     assert not (tmp_path / "both").exists()

@@ -4,8 +4,8 @@ A page can say three things to this test, in comments that its readers do not se
 
     <!-- starts with: toy -->           folders it needs; they are made here, with models too small to be any good
     <!-- what it prints -->             the next block is what the one before it writes to standard output
-    <!-- the test adds: steps=20 -->    to each `maskpredict train` and `demo --toy FOLDER` of the next block, so that
-                                        it ends in a second
+    <!-- the test adds: steps=20 -->    to each `maskpredict train`, `reproduce` and `demo --toy FOLDER` of the next
+                                        block, so that it ends in a second
 
 A YAML block names its file in its first line, as in `# mine.yaml`, and later blocks use that file. `make` lines are
 only checked to name a target: they would set up everything and run this very test. Blocks that do not run are `text`.
@@ -49,7 +49,7 @@ _FENCE = re.compile(r"^```(\w*)$")
 _STARTS_WITH = re.compile(r"^<!-- starts with: (.+) -->$", re.MULTILINE)
 _PRINTS = "<!-- what it prints -->"
 _ADDS = re.compile(r"^<!-- the test adds: (.+) -->$")
-_TRAINS = re.compile(r"^(?:maskpredict|torchrun .*) (?:train|demo --toy) [^|#\n]*[^|#\s]", re.MULTILINE)
+_TRAINS = re.compile(r"^(?:maskpredict|torchrun .*) (?:train|reproduce|demo --toy) [^|#\n]*[^|#\s]", re.MULTILINE)
 _YAML_NAME = re.compile(r"# ([\w-]+\.yaml)\b")
 
 

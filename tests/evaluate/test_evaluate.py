@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from maskpredict import Translator
-from maskpredict.corpus.dataset import Languages
 from maskpredict.errors import UserError
 from maskpredict.evaluate.reference_set import Lines, ReferenceSet, set_from_files
-from maskpredict.evaluate.run import EvaluateConfig, evaluate
+from maskpredict.evaluate.run import ScoringConfig, evaluate
 from maskpredict.evaluate.scores import score_corpus
-from maskpredict.evaluate.systems import HypothesisFile, ModelSystem, Output
+from maskpredict.evaluate.systems import HypothesisFile, ModelSystem, SystemOutput
+from maskpredict.languages import Languages
 from maskpredict.progress import Progress
 
-QUICK = EvaluateConfig(metrics=("bleu",), confidence=50)
+QUICK = ScoringConfig(metrics=("bleu",), confidence=50)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_normalization_reaches_scores_and_signatures_but_not_the_translations(tm
     systems = [HypothesisFile(tmp_path / name, name) for name in ("one", "two")]
     sets = [set_from_files([tmp_path / "ref"])]
     (plain,) = evaluate(systems, sets, QUICK).sets
-    (result,) = evaluate(systems, sets, EvaluateConfig(metrics=("bleu",), confidence=0, normalize="ro")).sets
+    (result,) = evaluate(systems, sets, ScoringConfig(metrics=("bleu",), confidence=0, normalize="ro")).sets
     assert plain.systems[0].scores[0].score < 60
     assert result.systems[0].scores[0].score == pytest.approx(100)
     assert result.systems[0].scores[0].signature.endswith("|normalize:ro")
@@ -92,7 +92,7 @@ def test_the_record_holds_all_but_the_translations(texts: Path) -> None:
 
 
 def test_the_outside_score_stands_beside_the_others(texts: Path) -> None:
-    config = EvaluateConfig(metrics=("ter",), confidence=0, comet_command="echo {hypothesis} {reference} 0.25")
+    config = ScoringConfig(metrics=("ter",), confidence=0, comet_command="echo {hypothesis} {reference} 0.25")
     (result,) = evaluate([HypothesisFile(texts / "good.txt")], [set_from_files([texts / "ref.txt"])], config).sets
     assert [(score.title, score.confidence) for score in result.systems[0].scores] == [("TER", None), ("COMET", None)]
     assert result.systems[0].scores[1].score == 0.25
@@ -103,7 +103,7 @@ def test_the_outside_program_can_read_the_sources(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     reference_set = set_from_files([tmp_path / "ref"], tmp_path / "source")
     command = "sh -c 'cat $0 | wc -c' {source} {hypothesis}"
-    config = EvaluateConfig(metrics=("ter",), confidence=0, comet_command=command)
+    config = ScoringConfig(metrics=("ter",), confidence=0, comet_command=command)
     (result,) = evaluate([HypothesisFile(tmp_path / "hyp")], [reference_set], config).sets
     assert result.systems[0].scores[1].score == len("one\ntwo\n")
 
@@ -145,7 +145,7 @@ def test_progress_of_translating_and_scoring_is_shown_if_asked_for(
 def test_systems_are_scored_and_compared_as_told(texts: Path) -> None:
     systems = [HypothesisFile(texts / f"{name}.txt", name) for name in ("good", "bad")]
     sets = [set_from_files([texts / "ref.txt", texts / "another.txt"])]
-    config = EvaluateConfig(metrics=("bleu", "chrf"), confidence=20, paired_test="randomization")
+    config = ScoringConfig(metrics=("bleu", "chrf"), confidence=20, paired_test="randomization")
     (result,) = evaluate(systems, sets, config).sets
     assert [score.metric for score in result.systems[1].scores] == ["bleu", "chrf"]
     assert all("nrefs:2|" in score.signature for score in result.systems[1].scores)
@@ -223,7 +223,7 @@ class NeverAsked:
     def check(self, references: ReferenceSet) -> None:
         """Any test set will do."""
 
-    def output(self, references: ReferenceSet, progress: Progress) -> Output:
+    def output(self, references: ReferenceSet, progress: Progress) -> SystemOutput:
         """Must not happen."""
         pytest.fail("translating had begun")
 
@@ -231,7 +231,7 @@ class NeverAsked:
 def test_everything_wrong_is_noticed_before_anything_is_translated(
     toy_set: ReferenceSet, texts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = EvaluateConfig(metrics=("bleu",), comet_command="comet-score {model}")
+    config = ScoringConfig(metrics=("bleu",), comet_command="comet-score {model}")
     with pytest.raises(UserError, match="COMET"):
         evaluate([NeverAsked()], [toy_set], config)
     japanese = replace(toy_set, target_language="ja")
@@ -253,4 +253,4 @@ def test_everything_wrong_is_noticed_before_anything_is_translated(
 )
 def test_a_wrong_choice_gets_a_sentence(options: dict[str, object], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
-        EvaluateConfig(**options)  # type: ignore[arg-type]
+        ScoringConfig(**options)  # type: ignore[arg-type]

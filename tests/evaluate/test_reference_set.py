@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from maskpredict.corpus.dataset import Languages
 from maskpredict.corpus.prepare import PrepareConfig, prepare
 from maskpredict.corpus.reading import CorpusConfig
 from maskpredict.corpus.vocabulary import VocabularyConfig
 from maskpredict.errors import UserError
 from maskpredict.evaluate.reference_set import Lines, ReferenceSet, set_from_files, sets_from_data
+from maskpredict.languages import Languages
 
 LINES = [f"{word} {other}." for word in ("one", "two", "three", "four") for other in ("bird", "house", "river")]
 

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from maskpredict.evaluate.run import EvaluateConfig, Evaluation, SetResult, SystemResult
+from maskpredict.evaluate.run import Evaluation, ScoringConfig, SetResult, SystemResult
 from maskpredict.evaluate.scores import Interval, MetricScore
 from maskpredict.evaluate.significance import Comparison, Difference
 from maskpredict.evaluate.table import render
@@ -25,7 +25,7 @@ def system(name: str, *scores: MetricScore, seconds: float | None = None) -> Sys
 def printed(*sets: SetResult, width: int = 80) -> str:
     """The tables on a terminal of this width, without the blanks at the ends of lines."""
     console = Console(file=io.StringIO(), width=width)
-    console.print(render(Evaluation(EvaluateConfig(), sets, {})), crop=False)
+    console.print(render(Evaluation(ScoringConfig(), sets, {})), crop=False)
     assert isinstance(console.file, io.StringIO)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
@@ -69,7 +69,7 @@ def test_systems_are_shown_with_intervals_p_values_and_times() -> None:
 def test_explanations_are_dim_on_a_terminal() -> None:
     result = SetResult("test", 50, 1, "", (system("mine", score("bleu", "BLEU", 30.0, 1.0)),), None)
     console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="standard", legacy_windows=False)
-    console.print(render(Evaluation(EvaluateConfig(), (result,), {})))
+    console.print(render(Evaluation(ScoringConfig(), (result,), {})))
     assert isinstance(console.file, io.StringIO)
     assert "\x1b[2m± is half the 95% confidence interval." in console.file.getvalue()
 

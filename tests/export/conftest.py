@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from maskpredict.corpus.dataset import Languages
+from maskpredict.languages import Languages
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder import ModelFolder
 from maskpredict.model.module_weights import weights_of

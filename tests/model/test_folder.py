@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from maskpredict.corpus.dataset import Languages
 from maskpredict.errors import UserError
+from maskpredict.languages import Languages
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder import ModelFolder, is_model_folder
 from maskpredict.model.module_weights import load_weights, weights_of

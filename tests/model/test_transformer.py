@@ -198,7 +198,7 @@ def test_a_preset_can_be_changed_and_mistakes_are_named() -> None:
     assert preset("base", {"norm": "pre"}).norm == "pre"
     with pytest.raises(UserError, match="no model preset 'bsae'; choose one of tiny, small, base, large"):
         preset("bsae", {})
-    with pytest.raises(UserError, match="did you mean 'dropout'"):
+    with pytest.raises(UserError, match=r"did you mean 'model\.dropout'"):
         preset("base", {"dropuot": 0.1})
     with pytest.raises(UserError, match=r"model\.width 100 must be a multiple of model\.heads 8"):
         preset("base", {"width": 100})

@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 
 from maskpredict.cli import app
 from maskpredict.errors import UserError
+from maskpredict.model.folder import ModelFolder
 from maskpredict.packing import pack, unpack
 
 PART = 10_000
@@ -139,6 +140,13 @@ def test_float16_halves_the_weights_and_keeps_all_else(folder: Path, tmp_path: P
     old, new = (load_file(where / place / "weights.safetensors") for where in (folder, tmp_path / "back"))
     assert torch.equal(new["a.weight"], old["a.weight"].half())
     assert torch.equal(new["count"], old["count"])
+
+
+def test_a_model_in_float16_is_read_without_the_checksum_of_its_old_weights(cmlm_folder: Path, tmp_path: Path) -> None:
+    pack(cmlm_folder, tmp_path / "parts", precision="float16")
+    unpack(tmp_path / "parts", tmp_path / "model")
+    assert ModelFolder.read(tmp_path / "model").weights.keys() == ModelFolder.read(cmlm_folder).weights.keys()
+    assert "weights_checksum" not in (tmp_path / "model" / "config.json").read_text()
 
 
 def test_moments_keep_their_range_in_16_bits_and_counts_stay_exact(folder: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from maskpredict.systems import find_system, vocabulary_of
 from maskpredict.tokenizer import Tokenizers
 
 RECIPES = Path(maskpredict.__file__).parent / "recipes"
-CHAINS = ["toy", "de-en", "en-de"]
+CHAINS = ["toy", "small", "de-en", "en-de"]
 
 
 @pytest.mark.parametrize("name", CHAINS)
@@ -40,7 +40,7 @@ def test_the_models_of_a_shipped_recipe_can_be_built_and_know_its_decoding_setti
             resolve_settings(training.system, {}, own)
 
 
-@pytest.mark.parametrize("name", ["de-en", "en-de"])
+@pytest.mark.parametrize("name", ["small", "de-en", "en-de"])
 def test_what_cleaning_keeps_fits_into_a_batch(name: str) -> None:
     recipe = load_recipe(RECIPES / f"{name}.yaml")
     assert recipe.training("teacher", Path(), Path()).batch.max_length == recipe.cleaning.max_tokens + 1
@@ -70,10 +70,10 @@ def test_a_shipped_recipe_says_how_to_call_it(name: str) -> None:
     [
         ("teacher.stpes=3", "section teacher of the recipe: unknown key 'stpes'; did you mean 'steps'?"),
         ("student.optimizer.rate=fast", "section student of the recipe: 'optimizer.rate' must be a number"),
-        ("student.model.dropuot=0.1", "section student of the recipe: unknown key 'dropuot'"),
+        ("student.model.dropuot=0.1", "section student of the recipe: unknown key 'model.dropuot'"),
         ("student.preset=huge", "section student of the recipe: there is no model preset 'huge'"),
         ("teacher.data=elsewhere", "section teacher of the recipe: a recipe cannot set data"),
-        ("distill.beam_size=0", "section distill of the recipe: beam_size is 0"),
+        ("distill.beam_size=0", "section distill of the recipe: 'beam_size' must be a whole number of at least 1"),
         ("evaluate.studnet=[]", "unknown key 'evaluate.studnet'; did you mean 'evaluate.student'?"),
     ],
 )

@@ -21,8 +21,9 @@ from safetensors.torch import load_file
 from typer.testing import Result
 
 from maskpredict import Translator
-from maskpredict.corpus.dataset import Dataset, Languages
+from maskpredict.corpus.dataset import Dataset
 from maskpredict.corpus.toy import write_toy_corpus
+from maskpredict.languages import Languages
 from maskpredict.model.folder import ModelFolder
 from maskpredict.reproduce.evaluation import SplitScore, evaluate, read_scores
 from maskpredict.reproduce.recipe import EvaluateStageConfig

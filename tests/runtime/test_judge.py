@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from maskpredict import Translator, UserError
-from maskpredict.corpus.dataset import Languages
 from maskpredict.corpus.reading import Pair
 from maskpredict.corpus.vocabulary import VocabularyConfig, learn_tokenizers
+from maskpredict.languages import Languages
 from maskpredict.model.folder import ModelFolder
 from maskpredict.runtime.lines import Line
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from maskpredict.corpus.dataset import Languages
 from maskpredict.engines.torch.loading import load_system
 from maskpredict.errors import UserError
+from maskpredict.languages import Languages
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder import ModelFolder
 from maskpredict.model.module_weights import weights_of

@@ -14,12 +14,13 @@ from torch import Tensor
 from maskpredict.corpus.batches import PaddedBatches, PairArrays
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.model.config import ModelConfig
-from maskpredict.systems import System, find_system, vocabulary_of
+from maskpredict.systems import find_system, vocabulary_of
+from maskpredict.systems.base import System
 from maskpredict.training.config import OptimizerConfig
+from maskpredict.training.distributed import ProcessGroup
 from maskpredict.training.engine import EagerEngine
-from maskpredict.training.feed import Part, Position, Update, to_batch
+from maskpredict.training.loader import MicroBatch, Position, Update, to_batch
 from maskpredict.training.optimizer import SCALER, Optimizer
-from maskpredict.training.parallel import Workers
 
 CPU = torch.device("cpu")
 UNUSUAL = OptimizerConfig(beta1=0.7, beta2=0.95, epsilon=1e-3, weight_decay=0.3, clip=0.05)
@@ -48,7 +49,9 @@ def updates(data_folder: Path, make_system: Callable[[], System]) -> list[Update
     batches = PaddedBatches(split, system.special, tokens=256, max_length=48, slot=system.reserves_slot, seed=1)
     arrays = [batches.arrays(pairs) for pairs in batches.plan(0)[:6]]
     return [
-        Update(Position(0, n), [Part(0, arrays[2 * n]), Part(1, arrays[2 * n + 1])], Position(0, n + 1), False)
+        Update(
+            Position(0, n), [MicroBatch(0, arrays[2 * n]), MicroBatch(1, arrays[2 * n + 1])], Position(0, n + 1), False
+        )
         for n in range(3)
     ]
 
@@ -98,7 +101,7 @@ def assert_equal(one: Weights, other: Weights) -> None:
 
 def test_two_updates_with_unusual_values_are_adams(make_system: Callable[[], System], updates: list[Update]) -> None:
     system = make_system()
-    optimizer = Optimizer(system, UNUSUAL, Workers())
+    optimizer = Optimizer(system, UNUSUAL, ProcessGroup())
     rates = [1e-2, 4e-3]
     for number, (update, rate) in enumerate(zip(updates, rates, strict=False), start=1):
         learn(optimizer, system, update, number, rate)
@@ -117,7 +120,7 @@ def test_the_defaults_are_the_papers_adam(make_system: Callable[[], System], upd
     by_hand.load_state_dict(system.state_dict())
     unclipped = gradient_by_hand(by_hand, [part.arrays for part in updates[0].parts], clip=0.0)
     assert sum(float(gradient.square().sum()) for gradient in unclipped) > 1.0
-    optimizer = Optimizer(system, OptimizerConfig(), Workers())
+    optimizer = Optimizer(system, OptimizerConfig(), ProcessGroup())
     for number in (1, 2):
         learn(optimizer, system, updates[number - 1], number, rate=5e-4)
     expected = adam_by_hand(
@@ -131,7 +134,7 @@ def test_a_gradient_is_not_clipped_with_clip_0_nor_below_the_norm(
 ) -> None:
     for clip in (0.0, 1e6):
         system = make_system()
-        learn(Optimizer(system, replace(UNUSUAL, clip=clip), Workers()), system, updates[0], 1, rate=1e-2)
+        learn(Optimizer(system, replace(UNUSUAL, clip=clip), ProcessGroup()), system, updates[0], 1, rate=1e-2)
         expected = adam_by_hand(
             make_system(), updates[:1], [1e-2], betas=(0.7, 0.95), epsilon=1e-3, weight_decay=0.3, clip=0.0
         )
@@ -143,8 +146,8 @@ def test_a_loss_scale_changes_nothing_but_an_update_that_overflows(
 ) -> None:
     plain, scaled = make_system(), make_system()
     optimizers = [
-        Optimizer(plain, UNUSUAL, Workers()),
-        Optimizer(scaled, UNUSUAL, Workers(), torch.amp.GradScaler("cpu", init_scale=1024.0)),
+        Optimizer(plain, UNUSUAL, ProcessGroup()),
+        Optimizer(scaled, UNUSUAL, ProcessGroup(), torch.amp.GradScaler("cpu", init_scale=1024.0)),
     ]
     for number in (1, 2):
         for system, optimizer in zip((plain, scaled), optimizers, strict=True):
@@ -172,16 +175,16 @@ def test_an_optimizer_that_takes_up_anothers_memory_goes_on_exactly(
 ) -> None:
     def new_optimizer(system: System) -> Optimizer:
         scaler = torch.amp.GradScaler("cpu", init_scale=scale) if scale else None
-        return Optimizer(system, UNUSUAL, Workers(), scaler)
+        return Optimizer(system, UNUSUAL, ProcessGroup(), scaler)
 
     whole, continued = make_system(), make_system()
     optimizer, successor = new_optimizer(whole), new_optimizer(continued)
     for number in (1, 2):
         learn(optimizer, whole, updates[number - 1], number, rate=1e-2)
-    saved = {name: tensor.clone() for name, tensor in optimizer.memory(names_of(whole)).items()}
+    saved = {name: tensor.clone() for name, tensor in optimizer.state(names_of(whole)).items()}
     continued.load_state_dict(whole.state_dict())
     successor.restore(names_of(continued), saved)
-    taken_up = successor.memory(names_of(continued))
+    taken_up = successor.state(names_of(continued))
     assert taken_up.keys() == saved.keys()
     assert all(torch.equal(taken_up[name], saved[name]) for name in saved)
     if scale:
@@ -193,22 +196,22 @@ def test_an_optimizer_that_takes_up_anothers_memory_goes_on_exactly(
 
 def test_nothing_is_remembered_before_the_first_update(make_system: Callable[[], System]) -> None:
     system = make_system()
-    assert Optimizer(system, UNUSUAL, Workers()).memory(names_of(system)) == {}
+    assert Optimizer(system, UNUSUAL, ProcessGroup()).state(names_of(system)) == {}
 
 
 def test_memory_of_half_precision_is_taken_up_in_the_weights_precision(
     make_system: Callable[[], System], updates: list[Update]
 ) -> None:
     system = make_system()
-    optimizer = Optimizer(system, UNUSUAL, Workers())
+    optimizer = Optimizer(system, UNUSUAL, ProcessGroup())
     learn(optimizer, system, updates[0], 1, rate=1e-2)
     halves = {
         name: tensor.clone() if name.startswith("step.") else tensor.half()
-        for name, tensor in optimizer.memory(names_of(system)).items()
+        for name, tensor in optimizer.state(names_of(system)).items()
     }
-    successor = Optimizer(system, UNUSUAL, Workers())
+    successor = Optimizer(system, UNUSUAL, ProcessGroup())
     successor.restore(names_of(system), halves)
-    for name, tensor in successor.memory(names_of(system)).items():
+    for name, tensor in successor.state(names_of(system)).items():
         assert tensor.dtype == (torch.float32 if name.startswith("step.") else torch.float64)
 
 
@@ -216,24 +219,24 @@ def test_a_weight_whose_memory_is_missing_starts_anew_and_the_others_go_on(
     make_system: Callable[[], System], updates: list[Update]
 ) -> None:
     system = make_system()
-    optimizer = Optimizer(system, UNUSUAL, Workers())
+    optimizer = Optimizer(system, UNUSUAL, ProcessGroup())
     learn(optimizer, system, updates[0], 1, rate=1e-2)
     first, *others = names_of(system)
-    saved = {name: tensor for name, tensor in optimizer.memory([first, *others]).items() if not name.endswith(first)}
-    successor = Optimizer(system, UNUSUAL, Workers())
+    saved = {name: tensor for name, tensor in optimizer.state([first, *others]).items() if not name.endswith(first)}
+    successor = Optimizer(system, UNUSUAL, ProcessGroup())
     successor.restore([first, *others], saved)
     expected = {f"{kind}.{name}" for name in others for kind in ("exp_avg", "exp_avg_sq", "step")}
-    assert successor.memory([first, *others]).keys() == expected
+    assert successor.state([first, *others]).keys() == expected
 
 
 def test_a_run_may_go_on_in_another_precision(make_system: Callable[[], System], updates: list[Update]) -> None:
     system = make_system()
     for before, after in ((None, 256.0), (256.0, None)):
         scalers = [torch.amp.GradScaler("cpu", init_scale=scale) if scale else None for scale in (before, after)]
-        optimizer, successor = (Optimizer(system, UNUSUAL, Workers(), scaler) for scaler in scalers)
+        optimizer, successor = (Optimizer(system, UNUSUAL, ProcessGroup(), scaler) for scaler in scalers)
         learn(optimizer, system, updates[0], 1, rate=1e-2)
-        saved = optimizer.memory(names_of(system))
+        saved = optimizer.state(names_of(system))
         successor.restore(names_of(system), saved)
-        kept = successor.memory(names_of(system))
+        kept = successor.state(names_of(system))
         assert kept.keys() - {SCALER} == saved.keys() - {SCALER}
         assert (SCALER in kept) == (after is not None)

@@ -95,6 +95,17 @@ def test_single_checkpoints_and_folders_of_them_can_be_named(run: Path, tmp_path
     assert average([run / "best-3"], tmp_path / "all").averaged == tuple(best_checkpoints(run))
 
 
+def test_a_checkpoint_that_is_named_twice_counts_once(run: Path, tmp_path: Path) -> None:
+    (last,) = (run / "checkpoints").iterdir()
+    assert last.name in [path.name for path in best_checkpoints(run)], "it is in both folders"
+    report = average([run / "best-3", run / "checkpoints"], tmp_path / "both")
+    assert report.averaged == tuple(best_checkpoints(run))
+    expected = mean([folder / "weights.safetensors" for folder in best_checkpoints(run)])
+    assert equal(load_file(tmp_path / "both" / "model.safetensors"), expected)
+    model = run / "model"
+    assert average([model, model.parent / "." / "model"], tmp_path / "model").averaged == (model,)
+
+
 def test_models_are_averaged_into_one_that_translates(run: Path, tmp_path: Path) -> None:
     for folder in best_checkpoints(run)[:2]:
         average([folder], tmp_path / folder.name)

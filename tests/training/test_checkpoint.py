@@ -17,7 +17,7 @@ from maskpredict.training.checkpoint import (
     load_tensors,
     save_checkpoint,
 )
-from maskpredict.training.feed import Position
+from maskpredict.training.loader import Position
 
 
 def weights(value: float) -> dict[str, torch.Tensor]:

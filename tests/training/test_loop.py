@@ -15,9 +15,9 @@ from maskpredict.corpus.batches import PairArrays
 from maskpredict.errors import UserError
 from maskpredict.training.checkpoint import RunState, checkpoints
 from maskpredict.training.config import TrainConfig
+from maskpredict.training.distributed import ProcessGroup
 from maskpredict.training.engine import EagerEngine
 from maskpredict.training.loop import Run, train
-from maskpredict.training.parallel import Workers
 
 MakeConfig = Callable[..., TrainConfig]
 CPU = torch.device("cpu")
@@ -177,8 +177,8 @@ def test_an_update_has_as_many_parts_as_come_closest_to_their_size_and_keeps_its
     make_config: MakeConfig, tokens: int, part_tokens: int, parts: int
 ) -> None:
     config = make_config(batch={"tokens": tokens, "part_tokens": part_tokens, "max_length": 48})
-    run = Run(config, CPU, Workers())
-    updates = run.feed.updates(run.state.position)
+    run = Run(config, CPU, ProcessGroup())
+    updates = run.loader.updates(run.state.position)
     try:
         update = next(updates)
     finally:

@@ -16,10 +16,10 @@ from maskpredict.model.config import ModelConfig
 from maskpredict.systems import find_system, vocabulary_of
 from maskpredict.systems.base import System
 from maskpredict.training.config import OptimizerConfig
+from maskpredict.training.distributed import ProcessGroup
 from maskpredict.training.engine import EagerEngine, part_seed
-from maskpredict.training.feed import Part, Position, Update, to_batch
+from maskpredict.training.loader import MicroBatch, Position, Update, to_batch
 from maskpredict.training.optimizer import Optimizer
-from maskpredict.training.parallel import Workers
 
 CPU = torch.device("cpu")
 CONFIG = OptimizerConfig(rate=1e-2, warmup=1, clip=0.0)
@@ -46,8 +46,8 @@ def arrays_of(data_folder: Path, system: System, pairs: range, kind: type = Padd
 
 def learn(system: System, parts: list[PairArrays], config: OptimizerConfig = CONFIG) -> tuple[Tensor, list[Tensor]]:
     """The sums and the new weights after one update."""
-    update = Update(Position(), [Part(n, arrays) for n, arrays in enumerate(parts)], Position(0, 1), False)
-    optimizer = Optimizer(system, config, Workers())
+    update = Update(Position(), [MicroBatch(n, arrays) for n, arrays in enumerate(parts)], Position(0, 1), False)
+    optimizer = Optimizer(system, config, ProcessGroup())
     sums = optimizer.update(EagerEngine(system, torch.float32, 48), update, number=1, seed=1, rate=config.rate)
     return sums, [parameter.detach().clone() for parameter in system.parameters()]
 

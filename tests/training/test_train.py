@@ -173,12 +173,10 @@ def test_training_is_the_same_every_time_and_differs_with_the_seed(
     ("changes", "sentence"),
     [
         ({"system": "cmml"}, "no system 'cmml'"),
-        ({"preset": "huge"}, "no model preset 'huge'"),
-        ({"model": {"widht": 3}}, "did you mean 'width'"),
         ({"validation": {"decoding": {"iteratons": 3}}}, "did you mean 'iterations'"),
-        ({"batch": {"tokens": 64, "part_tokens": 64, "max_length": 128}}, "must be below model.max_positions"),
         ({"batch": {"tokens": 64, "part_tokens": 64, "max_length": 1}}, "raise max_length"),
         ({"engine": "captured"}, "engine=captured needs a GPU"),
+        ({"device": "tpu9"}, "the device 'tpu9' cannot be used here; choose auto, cpu or cuda"),
         ({"start_from": "nowhere"}, "no model folder nowhere"),
         ({"data": "nowhere"}, "not a data folder"),
         ({"corpus_weights": {"three": 2.0}}, "corpus_weights names 'three'; the data has one, two"),
@@ -212,8 +210,20 @@ def test_a_corpus_can_be_drawn_more_often_than_the_data_says(
     ("changes", "sentence"),
     [
         ({"stesp": 3}, "did you mean 'steps'"),
-        ({"steps": 0}, "steps is 0"),
-        ({"corpus_weights": {"one": 0.0}}, "the weight of one in corpus_weights is 0.0"),
+        ({"preset": "huge"}, "no model preset 'huge'"),
+        ({"model": {"widht": 3}}, "did you mean 'model.width'"),
+        ({"steps": 0}, "'steps' must be a whole number of at least 1, not 0"),
+        ({"corpus_weights": {"one": 0.0}}, "'corpus_weights.one' must be a number above 0, not 0.0"),
+        ({"model": {"dropout": 2}}, "'model.dropout' must be a number of at least 0 and below 1, not 2"),
+        ({"model": {"heads": 0}}, "'model.heads' must be a whole number of at least 1, not 0"),
+        ({"optimizer": {"rate": -1}}, "'optimizer.rate' must be a number above 0, not -1"),
+        ({"optimizer": {"beta1": 1.0}}, "'optimizer.beta1' must be a number of at least 0 and below 1"),
+        ({"validation": {"every": 0}}, "'validation.every' must be a whole number of at least 1 or null"),
+        ({"label_smoothing": 1.5}, "'label_smoothing' must be a number of at least 0 and below 1"),
+        ({"seconds": 0}, "'seconds' must be a number above 0 or null, not 0"),
+        ({"seed": -1}, "'seed' must be a whole number of at least 0"),
+        ({"threads": 0}, "'threads' must be a whole number of at least 1 or null"),
+        ({"batch": {"max_length": 64}}, "batch.max_length is 64; it must be below model.max_positions"),
         ({"batch": {"tokens": 8, "part_tokens": 9}}, "is larger than batch.tokens"),
         ({"optimizer": {"schedule": "cosine"}}, "must be one of inverse_sqrt, linear"),
     ],
@@ -276,5 +286,5 @@ def test_memory_that_not_even_small_parts_fit_is_an_error(
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
     monkeypatch.setattr(EagerEngine, "accumulate", full)
-    with pytest.raises(UserError, match="do not fit the memory; make batch"):
+    with pytest.raises(UserError, match="do not fit the memory; reduce batch"):
         train(make_config(), quiet=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from maskpredict.bench.config import BenchConfig
 from maskpredict.bench.sentences import SENTENCES
-from maskpredict.corpus.dataset import Languages
 from maskpredict.errors import UserError
 from maskpredict.evaluate.reference_set import Lines, ReferenceSet
+from maskpredict.languages import Languages
 from maskpredict.tokenizer import Tokenizer
 
 

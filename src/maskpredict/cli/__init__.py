@@ -5,6 +5,8 @@ Nothing heavy is imported here or at the top of a verb's file: `maskpredict --he
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 import maskpredict
@@ -14,13 +16,13 @@ from maskpredict.cli.bench import bench
 from maskpredict.cli.demo import demo
 from maskpredict.cli.distill import distill
 from maskpredict.cli.evaluate import evaluate
+from maskpredict.cli.exit_status import with_exit_status
 from maskpredict.cli.export import export
 from maskpredict.cli.fill import fill
 from maskpredict.cli.import_ import import_
 from maskpredict.cli.inspect import inspect
 from maskpredict.cli.pack import pack, unpack
 from maskpredict.cli.prepare import PairsCommand, prepare
-from maskpredict.cli.reporting import reported
 from maskpredict.cli.reproduce import reproduce
 from maskpredict.cli.score import score
 from maskpredict.cli.serve import serve
@@ -33,13 +35,13 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command(cls=PairsCommand)(reported(prepare))
+app.command(cls=PairsCommand)(with_exit_status(prepare))
 for verb in (train, average, distill, translate, fill, score, evaluate, export, inspect, reproduce, pack, unpack, demo):
-    app.command()(reported(verb))
-app.command("import")(reported(import_))
-app.command()(reported(analyze))
-app.command()(reported(bench))
-app.command()(reported(serve))
+    app.command()(with_exit_status(verb))
+app.command("import")(with_exit_status(import_))
+app.command()(with_exit_status(analyze))
+app.command()(with_exit_status(bench))
+app.command()(with_exit_status(serve))
 
 
 def _print_version(asked: bool) -> None:
@@ -50,11 +52,13 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def options(
-    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Say which it is."),
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
     """Machine translation in a constant number of parallel steps."""
 
 
 def main() -> None:
-    """Run the command line; the process's exit code says how it went."""
+    """Run the command line and exit with its code."""
     app(prog_name="maskpredict")

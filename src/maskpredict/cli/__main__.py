@@ -1,4 +1,4 @@
-"""`python -m maskpredict.cli` is the command line, also where nothing is installed."""
+"""Entry point of `python -m maskpredict.cli`."""
 
 from maskpredict.cli import main
 

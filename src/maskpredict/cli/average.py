@@ -1,4 +1,4 @@
-"""`maskpredict average`: the mean of several checkpoints or models as a model folder."""
+"""`maskpredict average`: average checkpoints or models into a model folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def average(
     out: Annotated[Path, typer.Argument(help="Model folder to make.", show_default=False)],
     overwrite: Annotated[bool, typer.Option(help="Replace an earlier model folder.")] = False,
 ) -> None:
-    """Average the weights of checkpoints."""
+    """Average the weights of checkpoints or models."""
     require("train", "`maskpredict average`", ["torch"])
     from maskpredict.training.average import average as run
 

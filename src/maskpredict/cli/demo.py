@@ -1,4 +1,4 @@
-"""`maskpredict demo`: what the project does, shown in the terminal."""
+"""`maskpredict demo`: translations of shipped models, played pass by pass in the terminal."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _TOY_FOLDER = Path(".maskpredict-demo")
 
 def demo(
     folder: Annotated[
-        Path | None, typer.Argument(help="Where --toy keeps its model.", show_default=str(_TOY_FOLDER))
+        Path | None, typer.Argument(help="Folder of the toy model.", show_default=str(_TOY_FOLDER))
     ] = None,
     overrides: Annotated[
         list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Values that replace those of the toy recipe.")
     ] = None,
     toy: Annotated[
-        bool, typer.Option("--toy", help="Train a model of an invented language instead, in a minute or two, once.")
+        bool, typer.Option("--toy", help="Train a model of an invented language instead, in a minute or two.")
     ] = False,
 ) -> None:
     """Translate German and English sentences with the shipped models and play the iterations."""

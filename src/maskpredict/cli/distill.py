@@ -1,4 +1,4 @@
-"""`maskpredict distill`: a teacher's translations of the training sources become the new target side."""
+"""`maskpredict distill`: replace the training targets by the translations of a teacher."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from maskpredict.extras import require
 
 
 def distill(config: Config, overrides: Overrides = None) -> None:
-    """Replace the training targets by a teacher's translations, or go on doing so."""
+    """Replace the training targets by the translations of a teacher, or continue doing so."""
     require("train", "`maskpredict distill`", ["torch", "sacrebleu"])
     from maskpredict.config import load_config
     from maskpredict.distill import DistillConfig
     from maskpredict.distill import distill as run
+    from maskpredict.training.distributed import is_main_process
 
     report = run(load_config(DistillConfig, config_path(config), overrides or ()))
+    if not is_main_process():
+        return
     if report.counts is not None:
         typer.echo(f"{report.counts.pairs:,} distilled pairs; the data folder is {report.out}.", err=True)
     else:

@@ -1,4 +1,4 @@
-"""`maskpredict evaluate`: what translations are worth, with signatures, confidence intervals and paired tests."""
+"""`maskpredict evaluate`: scores of translations, with signatures, confidence intervals and paired tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maskpredict.cli import options
-from maskpredict.cli.streams import Output, output
+from maskpredict.cli.streams import LineWriter, output
 from maskpredict.errors import UserError
 from maskpredict.extras import require
 from maskpredict.yaml_dialect import parse_yaml
@@ -29,14 +29,14 @@ _TEXT_WIDTH = 120
 
 
 class ReportFormat(StrEnum):
-    """What the report looks like."""
+    """Format of the report."""
 
     table = "table"
     json = "json"
 
 
 class PairedTest(StrEnum):
-    """How systems are compared with the first."""
+    """Paired test of each system against the first."""
 
     bootstrap = "bootstrap"
     randomization = "randomization"
@@ -55,19 +55,19 @@ def evaluate(
     source: Annotated[Path | None, typer.Option(help="File of sources, for models.")] = None,
     data: Annotated[Path | None, typer.Option(help="Data folder whose test splits to use instead of files.")] = None,
     split: Annotated[list[str] | None, typer.Option(help="Split of the data folder; repeatable.")] = None,
-    metric: Annotated[str, typer.Option(help="Metrics between commas; tokenized_bleu is there too.")] = "bleu,chrf,ter",
-    target_language: Annotated[str, typer.Option(help="Code of the target language, if nothing else tells.")] = "",
+    metric: Annotated[str, typer.Option(help="Metrics, separated by commas; also tokenized_bleu.")] = "bleu,chrf,ter",
+    target_language: Annotated[str, typer.Option(help="Target language, if data and models have none.")] = "",
     normalize: Annotated[str, typer.Option(help="Unify spelling before scoring: ro, ro-no-diacritics.")] = "",
-    confidence: Annotated[int, typer.Option(help="Samples for confidence intervals; 0 for none.")] = 1_000,
+    confidence: Annotated[int, typer.Option(help="Bootstrap samples of confidence intervals; 0 for none.")] = 1_000,
     paired: Annotated[
-        PairedTest, typer.Option(help="How other systems are compared with the first.")
+        PairedTest, typer.Option(help="Paired test of each system against the first.")
     ] = PairedTest.bootstrap,
     comet_command: Annotated[
-        str, typer.Option(help="Program that ends in a score; {source}, {hypothesis}, {reference} stand for files.")
+        str, typer.Option(help="Program whose last word is a score; {source}, {hypothesis}, {reference} are files.")
     ] = "",
-    format: Annotated[ReportFormat, typer.Option(help="What the report looks like.")] = ReportFormat.table,
+    format: Annotated[ReportFormat, typer.Option(help="Format of the report.")] = ReportFormat.table,
     output_file: options.OutputFile = None,
-    save_translations: Annotated[Path | None, typer.Option(help="Folder to keep all translations in.")] = None,
+    save_translations: Annotated[Path | None, typer.Option(help="Folder for all translations.")] = None,
     speed: options.Speed = None,
     iterations: options.Iterations = None,
     length_candidates: options.LengthCandidates = None,
@@ -86,13 +86,13 @@ def evaluate(
     engine: options.Engine = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Score models or finished translations on test sets. The first system is the one others are compared with."""
+    """Score models or finished translations on test sets; other systems are compared with the first."""
     require("evaluate", "`maskpredict evaluate`", ["sacrebleu"])
-    from maskpredict.evaluate.run import EvaluateConfig
+    from maskpredict.evaluate.run import ScoringConfig
     from maskpredict.evaluate.run import evaluate as run
     from maskpredict.evaluate.systems import HypothesisFile
 
-    config = EvaluateConfig(
+    config = ScoringConfig(
         metrics=tuple(name.strip() for name in metric.split(",") if name.strip()),
         confidence=confidence,
         paired_test="" if paired is PairedTest.none else paired.value,
@@ -120,14 +120,14 @@ def evaluate(
     if files and len(sets) > 1:
         raise UserError("finished translations belong to one test set; name it with --split.")
     places = _places(save_translations, systems, sets) if save_translations else {}
-    with output(output_file) as out:  # opened first: a file that cannot be written must not cost hours
+    with output(output_file) as out:  # opened first, so that a file that cannot be written fails at once
         evaluation = run(systems, sets, config, quiet=False)
         _save(evaluation, places)
-        _report(evaluation, format, out, as_seen=output_file is None and sys.stdout.isatty())
+        _report(evaluation, format, out, to_terminal=output_file is None and sys.stdout.isatty())
 
 
 class _Models:
-    """Opens models for scoring, each once with each judge."""
+    """Loads each model once per judge."""
 
     def __init__(
         self, device: str, compute_type: str, engine: str, threads: int | None, batch_tokens: int | None
@@ -137,7 +137,7 @@ class _Models:
         self.translators: dict[tuple[str, str | None], Translator] = {}
 
     def open(self, text: str, settings: dict[str, Any]) -> ModelSystem:
-        """The system that `[NAME=]MODEL[,setting=value...]` describes; its own settings go before the general ones."""
+        """The system of `[NAME=]MODEL[,setting=value...]`; its settings override the options."""
         from maskpredict.evaluate.systems import ModelSystem
 
         described, *assignments = [text] if Path(text).exists() else text.split(",")
@@ -153,17 +153,17 @@ class _Models:
 
     @property
     def target_language(self) -> str:
-        """What the first model translates into; empty if there is none."""
+        """Target language of the first model; empty without models."""
         return next((translator.languages.target for translator in self.translators.values()), "")
 
 
 def _named(text: str) -> tuple[str, str]:
-    """The parts of `NAME=WHAT`, the name empty if there is none."""
+    """Name and value of `NAME=VALUE`; the name is empty if there is none."""
     name, equals, what = text.partition("=")
     if not equals or Path(text).exists():
         return "", text
     if not name or not what:
-        raise UserError(f"{text!r} is half a name and what it stands for; write it as NAME=FILE.")
+        raise UserError(f"{text!r} lacks a name or a file; write it as NAME=FILE.")
     return name, what
 
 
@@ -194,7 +194,7 @@ def _sets(
 
 
 def _places(folder: Path, systems: Sequence[ScoredSystem], sets: Sequence[ReferenceSet]) -> dict[tuple[str, str], Path]:
-    """The file for the translations of each system and test set, in a folder that is there."""
+    """Create the folder; returns the file for each system and test set."""
     keys = [(system.name, references.name) for system in systems for references in sets]
     places = {key: folder / (".".join(re.sub(r"[^\w.-]+", "-", name) for name in key) + ".txt") for key in keys}
     if len(set(places.values())) < len(keys):
@@ -214,15 +214,15 @@ def _save(evaluation: Evaluation, places: dict[tuple[str, str], Path]) -> None:
                     out.write(translation)
 
 
-def _report(evaluation: Evaluation, format: ReportFormat, out: Output, *, as_seen: bool) -> None:
-    """Write the report; `as_seen` fits a table to the terminal, with its colours."""
+def _report(evaluation: Evaluation, format: ReportFormat, out: LineWriter, *, to_terminal: bool) -> None:
+    """Write the report; `to_terminal` fits a table to the terminal, with colours."""
     from rich.console import Console
 
     from maskpredict.evaluate.table import render
 
     if format is ReportFormat.json:
         out.write(json.dumps(evaluation.to_dict(), ensure_ascii=False, allow_nan=False, indent=2))
-    elif as_seen:
+    elif to_terminal:
         Console().print(render(evaluation), crop=False)
     else:
         text = io.StringIO()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maskpredict.cli import options
-from maskpredict.cli.options import Format
-from maskpredict.cli.streams import input_pairs, output, watched
+from maskpredict.cli.options import OutputFormat
+from maskpredict.cli.streams import input_pairs, output, with_progress
 
 if TYPE_CHECKING:
     from maskpredict.runtime.translation import Translation
@@ -22,7 +22,7 @@ def fill(
         typer.Argument(help="Sources and templates as two files or one .tsv; standard input if left out."),
     ] = None,
     output_file: options.OutputFile = None,
-    format: Annotated[Format, typer.Option(help="What a line of output holds.")] = Format.text,
+    format: Annotated[OutputFormat, typer.Option(help="Format of a line of output.")] = OutputFormat.text,
     speed: options.Speed = None,
     iterations: options.Iterations = None,
     length_candidates: options.LengthCandidates = None,
@@ -51,8 +51,8 @@ def fill(
     )
     with output(output_file) as out:
         translation: Translation
-        for translation in watched(filled, "Filling"):
-            if format is Format.text:
+        for translation in with_progress(filled, "Filling"):
+            if format is OutputFormat.text:
                 out.write(translation.text)
             else:
                 out.write_json(translation.to_dict())

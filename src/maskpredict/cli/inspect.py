@@ -1,4 +1,4 @@
-"""`maskpredict inspect`: what a folder holds, and whether it is whole."""
+"""`maskpredict inspect`: describe a folder and check it."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def inspect(
         Path, typer.Argument(help="Model, run, data, exported or foreign folder, or name of a shipped model.")
     ],
 ) -> None:
-    """Say what a folder holds, and check it; exit code 1 means that something is wrong with it."""
+    """Describe a folder and check it; exit code 1 means that it has problems."""
     from rich.console import Console
 
     from maskpredict.runtime.inspection import inspect_folder, render
 
-    found = _inspect_foreign(folder) or inspect_folder(folder)
-    Console().print(render(found))
-    for problem in found.problems:
+    inspection = _inspect_foreign(folder) or inspect_folder(folder)
+    Console().print(render(inspection))
+    for problem in inspection.problems:
         typer.echo(f"problem: {problem}", err=True)
-    if found.problems:
+    if inspection.problems:
         raise typer.Exit(DAMAGED)
 
 

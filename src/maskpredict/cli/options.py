@@ -1,4 +1,4 @@
-"""Options that several verbs share, and what the translating ones hand on to the Translator."""
+"""Options that several verbs share."""
 
 from __future__ import annotations
 
@@ -18,57 +18,57 @@ _DECODING = "Decoding"
 _COMPUTING = "Computing"
 
 Config = Annotated[Path, typer.Argument(help="YAML file, or the name of a shipped recipe.", show_default=False)]
-Overrides = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Values that replace the file's.")]
+Overrides = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Values that override the file.")]
 Model = Annotated[str, typer.Option("--model", "-m", help="Model folder, run folder, or name of a shipped model.")]
 OutputFile = Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of standard output.")]
-Pretokenized = Annotated[bool, typer.Option(help="Text is subwords between spaces, on the way in and out.")]
+Pretokenized = Annotated[bool, typer.Option(help="Input and output are subwords separated by spaces.")]
 
 Iterations = Annotated[
     str | None, typer.Option(help="Decoder passes T, or N for one per target token.", rich_help_panel=_DECODING)
 ]
 LengthCandidates = Annotated[
-    int | None, typer.Option(help="Target lengths to try side by side.", rich_help_panel=_DECODING)
+    int | None, typer.Option(help="Target lengths to decode in parallel.", rich_help_panel=_DECODING)
 ]
 Strategy = Annotated[
     str | None,
     typer.Option(help="mask_predict, one_shot, easy_first, left_to_right or refine.", rich_help_panel=_DECODING),
 ]
 StopWhenStable = Annotated[
-    bool | None, typer.Option(help="End when a pass changes nothing.", rich_help_panel=_DECODING)
+    bool | None, typer.Option(help="Stop when a pass changes nothing.", rich_help_panel=_DECODING)
 ]
 Threshold = Annotated[
-    float | None, typer.Option(help="Do not mask tokens again that are surer than this.", rich_help_panel=_DECODING)
+    float | None, typer.Option(help="Do not mask tokens with a higher probability again.", rich_help_panel=_DECODING)
 ]
 LengthThreshold = Annotated[
     float | None,
-    typer.Option(help="Leave out lengths less likely than this share of the likeliest.", rich_help_panel=_DECODING),
+    typer.Option(help="Drop lengths less likely than this share of the likeliest.", rich_help_panel=_DECODING),
 ]
 LengthWeight = Annotated[
     float | None,
-    typer.Option(help="How much a length's likelihood counts in the choice.", rich_help_panel=_DECODING),
+    typer.Option(help="Weight of the probability of a length in the choice.", rich_help_panel=_DECODING),
 ]
 PruneCandidates = Annotated[
-    int | None, typer.Option(help="Lengths to go on with after the first pass.", rich_help_panel=_DECODING)
+    int | None, typer.Option(help="Length candidates to keep after the first pass.", rich_help_panel=_DECODING)
 ]
 Speed = Annotated[
     str | None,
-    typer.Option(help="fast, balanced or best: a preset of all of these.", rich_help_panel=_DECODING),
+    typer.Option(help="Preset of these options: fast, balanced or best.", rich_help_panel=_DECODING),
 ]
 NumHypotheses = Annotated[int | None, typer.Option(help="Translations per line, in jsonl.", rich_help_panel=_DECODING)]
 BeamSize = Annotated[
-    int | None, typer.Option(help="Beams of an autoregressive model; 1 is greedy.", rich_help_panel=_DECODING)
+    int | None, typer.Option(help="Beam size of an autoregressive model; 1 is greedy.", rich_help_panel=_DECODING)
 ]
 LengthPenalty = Annotated[
-    float | None, typer.Option(help="Power of the length that beam scores are divided by.", rich_help_panel=_DECODING)
+    float | None, typer.Option(help="Power of the length by which beam scores are divided.", rich_help_panel=_DECODING)
 ]
 Judge = Annotated[
     str | None,
-    typer.Option(help="Autoregressive model that chooses among the candidates.", rich_help_panel=_DECODING),
+    typer.Option(help="Autoregressive model that rescores the candidates.", rich_help_panel=_DECODING),
 ]
 
 BatchTokens = Annotated[
     int | None,
-    typer.Option(help="Padded tokens computed together; limits memory, not the result.", rich_help_panel=_COMPUTING),
+    typer.Option(help="Padded tokens per batch; limits memory, not the result.", rich_help_panel=_COMPUTING),
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.", rich_help_panel=_COMPUTING)]
 ComputeType = Annotated[
@@ -80,15 +80,15 @@ Engine = Annotated[
 Threads = Annotated[int | None, typer.Option(help="CPU threads.", rich_help_panel=_COMPUTING)]
 
 
-class Format(StrEnum):
-    """What a line of output holds."""
+class OutputFormat(StrEnum):
+    """Format of a line of output."""
 
     text = "text"
     jsonl = "jsonl"
 
 
 class TranslateFormat(StrEnum):
-    """What a line of `translate`'s output holds."""
+    """Format of a line of output of `translate`."""
 
     text = "text"
     jsonl = "jsonl"
@@ -96,14 +96,14 @@ class TranslateFormat(StrEnum):
 
 
 def config_path(path: Path) -> Path:
-    """The file itself, or the shipped recipe of that name."""
+    """The file, or the shipped recipe of that name."""
     recipes = Path(maskpredict.__file__).parent / "recipes"
     shipped = recipes / f"{path.name.removesuffix('.yaml')}.yaml"
     return shipped if not path.exists() and path.parent == Path() and shipped.exists() else path
 
 
 def settings_from(**given: Any) -> dict[str, Any]:
-    """The decoding settings that were given at all."""
+    """The decoding settings that are not None."""
     settings = {name: value for name, value in given.items() if value is not None}
     if "iterations" in settings and settings["iterations"] != "N":
         try:

@@ -18,7 +18,7 @@ _CORPUS = "SOURCE TARGET"
 
 
 class PairsCommand(TyperCommand):
-    """A command whose corpus options take two files each and may be repeated, which Typer alone cannot say."""
+    """A command with repeatable options of two files each, which Typer does not support."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Join the two files of each corpus option into one value."""
@@ -43,9 +43,9 @@ def prepare(
         list[str] | None,
         typer.Option(metavar=_CORPUS, help="Two aligned files, or one .tsv; plain or compressed; repeatable."),
     ] = None,
-    valid: Annotated[list[str] | None, typer.Option(metavar=_CORPUS, help="To choose checkpoints by.")] = None,
-    test: Annotated[list[str] | None, typer.Option(metavar=_CORPUS, help="A test set each.")] = None,
-    vocab_size: Annotated[int | None, typer.Option(help="Subwords.")] = None,
+    valid: Annotated[list[str] | None, typer.Option(metavar=_CORPUS, help="Corpus for validation; repeatable.")] = None,
+    test: Annotated[list[str] | None, typer.Option(metavar=_CORPUS, help="Test set; repeatable.")] = None,
+    vocab_size: Annotated[int | None, typer.Option(help="Number of subwords; 16,000 by default.")] = None,
     overwrite: Annotated[bool, typer.Option(help="Replace an earlier data folder.")] = False,
 ) -> None:
     """Turn raw parallel text into a data folder: learn subwords, clean, encode."""
@@ -57,20 +57,20 @@ def prepare(
     from maskpredict.corpus.report import render
     from maskpredict.progress import Progress
 
-    said: dict[str, Any] = {
+    options: dict[str, Any] = {
         "source_language": source_language,
         "target_language": target_language,
         "train": [_corpus("--train", value) for value in train or ()],
         "valid": [_corpus("--valid", value) for value in valid or ()],
         "test": [_corpus("--test", value) for value in test or ()],
-        "vocabulary": {"size": vocab_size} if vocab_size else None,
+        "vocabulary": {"size": vocab_size} if vocab_size is not None else None,
         "overwrite": overwrite or None,
     }
-    flags = {name: value for name, value in said.items() if value}
+    flags = {name: value for name, value in options.items() if value}
     file = config_path(config_or_out)
     if file.suffix in (".yaml", ".yml"):
         if flags.keys() - {"overwrite"}:
-            raise UserError(f"{file} and options both say what to prepare; use key=value to change the file's.")
+            raise UserError(f"{file} and options contradict each other; use key=value to override values of the file.")
         config = load_config(PrepareConfig, file, [*(overrides or ()), *(["overwrite=true"] if overwrite else [])])
     else:
         config = load_config(PrepareConfig, None, overrides or (), {"out": str(config_or_out), **flags})

@@ -1,4 +1,4 @@
-"""`maskpredict score`: how likely a model finds given translations."""
+"""`maskpredict score`: scores of given translations under a model."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from maskpredict.cli import options
-from maskpredict.cli.options import Format
-from maskpredict.cli.streams import input_pairs, output, watched
+from maskpredict.cli.options import OutputFormat
+from maskpredict.cli.streams import input_pairs, output, with_progress
 
 
 def score(
@@ -19,9 +19,10 @@ def score(
         typer.Argument(help="Sources and targets as two files or one .tsv; standard input if left out."),
     ] = None,
     output_file: options.OutputFile = None,
-    format: Annotated[Format, typer.Option(help="A score per line (text), or jsonl.")] = Format.text,
+    format: Annotated[OutputFormat, typer.Option(help="A score per line (text), or jsonl.")] = OutputFormat.text,
     pretokenized: Annotated[
-        bool, typer.Option(help="Text is subwords between spaces; targets as `translate` gives them, with </s>.")
+        bool,
+        typer.Option(help="Input is subwords separated by spaces; targets end in </s>, as in `translate`."),
     ] = False,
     iterations: options.Iterations = None,
     strategy: options.Strategy = None,
@@ -32,15 +33,15 @@ def score(
     engine: options.Engine = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Score translations as `translate` scores its own."""
+    """Score given translations as `translate` scores its output."""
     settings = options.settings_from(iterations=iterations, strategy=strategy, length_penalty=length_penalty)
     translator = options.open_translator(model, device, compute_type, engine, threads)
     scored = translator.score_stream(
         input_pairs(files or ()), pretokenized=pretokenized, max_batch_size=batch_tokens, **settings
     )
     with output(output_file) as out:
-        for translation in watched(scored, "Scoring"):
-            if format is Format.text:
+        for translation in with_progress(scored, "Scoring"):
+            if format is OutputFormat.text:
                 out.write(str(translation.score))
             else:
                 out.write_json(translation.to_dict())

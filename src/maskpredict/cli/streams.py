@@ -1,11 +1,9 @@
-"""Lines in, lines out: what makes the translating verbs well-behaved Unix filters."""
+"""Input and output of verbs that are Unix filters."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +13,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from maskpredict.corpus.reading import STDIN, CorpusConfig, Pair, read_lines, read_pairs
 from maskpredict.errors import UserError
+from maskpredict.new_file import new_file, open_for_writing
 from maskpredict.progress import Progress, Task
 
 SECONDS_UNTIL_PROGRESS = 3.0
@@ -36,83 +35,63 @@ def input_pairs(files: Sequence[Path]) -> Iterator[Pair]:
     return read_pairs(CorpusConfig(tsv=files[0] if files else STDIN))
 
 
-def is_typed(file: Path | None) -> bool:
-    """True when someone types the input and waits for each answer."""
+def is_interactive(file: Path | None) -> bool:
+    """Whether the input is typed in a terminal, so that each line needs its answer at once."""
     return file in (None, STDIN) and sys.stdin.isatty()
 
 
-class Output:
-    """Where lines go; they are UTF-8 whatever the locale says."""
+class LineWriter:
+    """Writes lines in UTF-8, whatever the locale is."""
 
-    def __init__(self, stream: BinaryIO, *, at_once: bool) -> None:
-        self._stream, self._at_once = stream, at_once
+    def __init__(self, stream: BinaryIO, *, flush_lines: bool) -> None:
+        self._stream, self._flush_lines = stream, flush_lines
 
     def write(self, text: str) -> None:
         """Write one line."""
         self._stream.write(text.encode("utf-8") + b"\n")
-        if self._at_once:
+        if self._flush_lines:
             self._stream.flush()
 
     def write_json(self, record: Any) -> None:
-        """Write one JSON document as a line; what JSON has no number for becomes null."""
+        """Write one JSON document as a line; infinities and NaN become null."""
         self.write(json.dumps(_finite(record), ensure_ascii=False, allow_nan=False))
 
 
 @contextmanager
-def output(path: Path | None, *, at_once: bool = False) -> Iterator[Output]:
-    """Standard output, or a file that appears whole at the end or not at all; `at_once` writes line by line."""
+def output(path: Path | None, *, flush_lines: bool = False) -> Iterator[LineWriter]:
+    """Standard output, or a file that appears whole at the end or not at all; `flush_lines` flushes every line."""
     if path is None:
-        yield Output(sys.stdout.buffer, at_once=at_once)
+        yield LineWriter(sys.stdout.buffer, flush_lines=flush_lines)
         sys.stdout.buffer.flush()
-    elif path.exists() and not path.is_file():  # a device or pipe: there is nothing to put in place
-        with _open(path) as stream:
-            yield Output(stream, at_once=at_once)
+    elif path.exists() and not path.is_file():  # a device or pipe, which cannot be replaced
+        with open_for_writing(path) as stream:
+            yield LineWriter(stream, flush_lines=flush_lines)
     else:
-        partial = path.with_name(f"{path.name}.partial-{os.getpid()}")
-        try:
-            with _open(partial) as stream:
-                yield Output(stream, at_once=at_once)
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        with new_file(path) as stream:
+            yield LineWriter(stream, flush_lines=flush_lines)
 
 
-def watched(items: Iterable[T], description: str) -> Iterator[T]:
-    """The items, with their number on stderr once it takes long and someone is looking."""
+def with_progress(items: Iterable[T], description: str) -> Iterator[T]:
+    """The items, with their count on stderr after a few seconds if stderr is a terminal."""
     started, task = time.monotonic(), None
     with ExitStack() as stack:
         for done, item in enumerate(items, 1):
             yield item
             if task is not None:
                 task.advance()
-            elif time.monotonic() - started > SECONDS_UNTIL_PROGRESS and _someone_looks():
-                task = _begun(stack, description, done)
+            elif time.monotonic() - started > SECONDS_UNTIL_PROGRESS and _shows_progress():
+                task = _started_task(stack, description, done)
 
 
-def _begun(stack: ExitStack, description: str, done: int) -> Task:
+def _started_task(stack: ExitStack, description: str, done: int) -> Task:
     task = stack.enter_context(Progress()).task(description)
     task.advance(done)
     return task
 
 
-def _someone_looks() -> bool:
-    # With the output in the same terminal, its lines are progress enough.
+def _shows_progress() -> bool:
+    # Output lines in the same terminal show progress by themselves.
     return sys.stderr.isatty() and not sys.stdout.isatty()
-
-
-@contextlib.contextmanager
-def _open(path: Path) -> Iterator[BinaryIO]:
-    try:
-        stream = path.open("wb")
-    except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror}.") from error
-    try:
-        yield stream
-        stream.flush()
-    finally:
-        # Closing flushes again; on a full disk that fails a second time and would hide the first failure.
-        with contextlib.suppress(OSError):
-            stream.close()
 
 
 def _finite(value: Any) -> Any:

@@ -12,7 +12,7 @@ import typer
 
 from maskpredict.cli import options
 from maskpredict.cli.options import TranslateFormat
-from maskpredict.cli.streams import Output, input_lines, is_typed, output, watched
+from maskpredict.cli.streams import LineWriter, input_lines, is_interactive, output, with_progress
 from maskpredict.errors import UserError
 
 if TYPE_CHECKING:
@@ -26,17 +26,17 @@ def translate(
     model: options.Model,
     file: Annotated[Path | None, typer.Argument(help="Lines to translate; standard input if left out.")] = None,
     output_file: options.OutputFile = None,
-    format: Annotated[TranslateFormat, typer.Option(help="What a line of output holds.")] = TranslateFormat.text,
-    play: Annotated[bool, typer.Option("--play", help="Show the passes in the terminal instead.")] = False,
+    format: Annotated[TranslateFormat, typer.Option(help="Format of a line of output.")] = TranslateFormat.text,
+    play: Annotated[bool, typer.Option("--play", help="Show every pass in the terminal instead.")] = False,
     pin: Annotated[
         list[str] | None,
-        typer.Option(help="Phrase every translation must have; PHRASE@3 puts it at position 3; repeatable."),
+        typer.Option(help="Phrase that every translation contains; PHRASE@3 places it at position 3; repeatable."),
     ] = None,
     reference: Annotated[Path | None, typer.Option(help="Reference translations, for --gold-length.")] = None,
     gold_length: Annotated[bool, typer.Option("--gold-length", help="Decode at the reference's length.")] = False,
     pretokenized: options.Pretokenized = False,
     collapse_repeats: Annotated[
-        bool, typer.Option("--collapse-repeats", help="Drop a subword that equals its left neighbour.")
+        bool, typer.Option("--collapse-repeats", help="Drop subwords that equal their left neighbour.")
     ] = False,
     speed: options.Speed = None,
     iterations: options.Iterations = None,
@@ -75,7 +75,7 @@ def translate(
         length_penalty=length_penalty,
         trace=True if play or format is TranslateFormat.trace else None,
     )
-    typed = is_typed(file)
+    typed = is_interactive(file)
     translator = options.open_translator(model, device, compute_type, engine, threads, judge)
     lines, sources = itertools.tee(_lines(file, reference, tuple(_pin(text) for text in pin or ())))
     translations = translator.translate_lines(
@@ -86,8 +86,8 @@ def translate(
         window=1 if typed or play else None,
         **settings,
     )
-    with output(output_file, at_once=typed) as out:
-        for line, translation in zip(sources, watched(translations, "Translating"), strict=True):
+    with output(output_file, flush_lines=typed) as out:
+        for line, translation in zip(sources, with_progress(translations, "Translating"), strict=True):
             if play:
                 _play(line.source, translation)
             else:
@@ -111,7 +111,7 @@ def _pin(text: str) -> PinLike:
     return (placed[1], int(placed[2])) if placed else text
 
 
-def _write(out: Output, format: TranslateFormat, source: str, translation: Translation) -> None:
+def _write(out: LineWriter, format: TranslateFormat, source: str, translation: Translation) -> None:
     if format is TranslateFormat.text:
         out.write(translation.text)
     elif format is TranslateFormat.jsonl:

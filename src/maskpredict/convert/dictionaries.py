@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from maskpredict.bpe import BytePairs
-from maskpredict.corpus.dataset import Languages
 from maskpredict.dictionary import DictionaryTokenizer
 from maskpredict.errors import UserError
+from maskpredict.languages import Languages
 from maskpredict.tokenizer import SpecialIds, Tokenizers
 
 _PADDED_TO = 8

@@ -15,8 +15,8 @@ from maskpredict.convert.fairseq_transformer import FAIRSEQ_TRANSFORMER
 from maskpredict.convert.family import Family
 from maskpredict.convert.layers import Tensors, convert_transformer, languages_setting, refuse_unsupported
 from maskpredict.convert.mask_predict_release import RELEASE
-from maskpredict.corpus.dataset import Languages
 from maskpredict.errors import UserError
+from maskpredict.languages import Languages
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder import ModelFolder
 from maskpredict.model.module_weights import load_weights, weights_of

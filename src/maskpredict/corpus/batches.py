@@ -1,11 +1,11 @@
-"""Which pairs go into which batch of an epoch, and the arrays they become.
+"""Batches of an epoch, padded or packed.
 
-Everything is a function of (seed, epoch), so a run can be resumed at any batch and several workers agree on the order
-without talking. Two shapes of batch, see `model/layout.py`:
+Everything is a function of (seed, epoch), so a run can resume at any batch, and several processes agree on the order
+without communication. Two layouts, see `model/layout.py`:
 
-- `PaddedBatches`: pairs of similar length side by side, in a few fixed widths, under a budget of tokens;
-- `PackedBatches`: pairs in random order laid end to end until a fixed number of tokens is reached, so that every batch
-  of a run has one and the same shape and next to nothing of it is filling.
+- `PaddedBatches`: pairs of similar length in rows of a few fixed widths, under a budget of tokens;
+- `PackedBatches`: pairs in random order concatenated up to a fixed number of tokens, so that every batch of a run has
+  the same shape and hardly any padding.
 
 Lengths here count the end mark. With `slot`, one position is reserved in front of every source.
 """
@@ -42,12 +42,12 @@ class PairArrays:
     source: Side
     target: Side
     real_rows: int
-    """Rows that are sentences; the rest is filling (packed batches only)."""
+    """Rows that are sentences; the others are padding (packed batches only)."""
     packed: bool
 
     @property
     def target_tokens(self) -> int:
-        """Target tokens without filling."""
+        """Target tokens without padding."""
         return int(self.target.lengths[: self.real_rows].sum())
 
 
@@ -66,18 +66,18 @@ def epoch_order(split: ParallelIds, seed: int, epoch: int) -> Index:
     random = np.random.default_rng([seed, epoch])
     chosen = []
     for part in split.corpora:
-        own = np.arange(part.first, part.first + part.pairs)
-        whole, rest = divmod(part.weight, 1.0)
-        chosen += [own] * int(whole)
-        if rest:
-            chosen.append(random.permutation(own)[: round(rest * part.pairs)])
+        pairs = np.arange(part.first, part.first + part.pairs)
+        repeats, fraction = divmod(part.weight, 1.0)
+        chosen += [pairs] * int(repeats)
+        if fraction:
+            chosen.append(random.permutation(pairs)[: round(fraction * part.pairs)])
     order = np.concatenate(chosen) if chosen else np.arange(0)
     random.shuffle(order)
     return order
 
 
 class PaddedBatches:
-    """Length-bucketed batches of at most `tokens` target positions, filling included."""
+    """Length-bucketed batches of at most `tokens` target positions, padding included."""
 
     def __init__(
         self, split: ParallelIds, special: SpecialIds, *, tokens: int, max_length: int, slot: bool, seed: int
@@ -86,7 +86,7 @@ class PaddedBatches:
         self.widths = _widths(max_length)
         longer = np.maximum(split.source.lengths, split.target.lengths) + 1
         self.bucket_of = np.where(longer <= max_length, np.searchsorted(self.widths, longer), len(self.widths))
-        """Bucket of each pair; one past the last for pairs longer than `max_length`, which are left out."""
+        """Bucket of each pair; one past the last for pairs longer than `max_length`, which are skipped."""
         if not (self.bucket_of < len(self.widths)).any():
             raise UserError(f"no training pair is at most {max_length} subwords long; raise max_length.")
 
@@ -95,9 +95,9 @@ class PaddedBatches:
         order = epoch_order(self.split, self.seed, epoch)
         batches: list[Index] = []
         for bucket, width in enumerate(self.widths):
-            own = order[self.bucket_of[order] == bucket]
+            pairs = order[self.bucket_of[order] == bucket]
             rows = max(1, self.tokens // int(width))
-            batches += [own[first : first + rows] for first in range(0, len(own), rows)]
+            batches += [pairs[first : first + rows] for first in range(0, len(pairs), rows)]
         shuffle = np.random.default_rng([self.seed, epoch, 1]).permutation(len(batches))
         return [batches[i] for i in shuffle]
 
@@ -105,18 +105,18 @@ class PaddedBatches:
         """The batch made of these pairs."""
         width = int(self.widths[self.bucket_of[pairs].max()])
         return PairArrays(
-            self._rows(self.split.source, pairs, width, self.slot),
-            self._rows(self.split.target, pairs, width, False),
+            self._padded_side(self.split.source, pairs, width, self.slot),
+            self._padded_side(self.split.target, pairs, width, False),
             len(pairs),
             packed=False,
         )
 
-    def _rows(self, side: IdsFile, pairs: Index, width: int, slot: bool) -> Side:
+    def _padded_side(self, side: IdsFile, pairs: Index, width: int, slot: bool) -> Side:
         front = int(slot)
         lengths = side.lengths[pairs] + 1 + front
         ids = np.full((len(pairs), width + front), self.special.pad, np.int64)
         filled = np.arange(width + front) < lengths[:, None]
-        ids[filled] = _end_to_end(side, pairs, self.special, slot)
+        ids[filled] = _concatenated(side, pairs, self.special, slot)
         return Side(ids, lengths)
 
 
@@ -124,7 +124,7 @@ class PackedBatches:
     """Batches of exactly `tokens` target tokens, about as many source tokens, and a fixed number of rows."""
 
     SPARE_ROWS = 64
-    """Rows that only ever hold filling; together they hold any imbalance between the sides."""
+    """Rows reserved for padding, which evens out differences between the sides."""
 
     def __init__(
         self, split: ParallelIds, special: SpecialIds, *, tokens: int, max_length: int, slot: bool, seed: int
@@ -155,17 +155,17 @@ class PackedBatches:
         self.rows = _multiple_of_128(1.1 * tokens / target_mean + self.SPARE_ROWS)
 
     def plan(self, epoch: int) -> list[Index]:
-        """The pairs of each batch of an epoch; the last batch is completed from the epoch's beginning."""
+        """The pairs of each batch of an epoch; the last batch is filled up from the beginning of the epoch."""
         order = epoch_order(self.split, self.seed, epoch)
-        own = order[self.fits[order]]
-        order = np.resize(own, len(own) + self.rows)  # once around, and as much again as a batch can hold
+        pairs = order[self.fits[order]]
+        order = np.resize(pairs, len(pairs) + self.rows)  # all pairs, and again as many as a batch can hold
         source_end = np.cumsum(self.source_lengths[order])
         target_end = np.cumsum(self.target_lengths[order])
         batches, first = [], 0
-        while first < len(own):
+        while first < len(pairs):
             source_start = source_end[first - 1] if first else 0
             target_start = target_end[first - 1] if first else 0
-            # One token of each side is always filling, so that a row of filling has something to attend to.
+            # One token of each side is always padding, so that a padding row has something to attend to.
             last = min(
                 int(np.searchsorted(source_end, source_start + self.source_tokens - 1, side="right")),
                 int(np.searchsorted(target_end, target_start + self.target_tokens - 1, side="right")),
@@ -178,28 +178,28 @@ class PackedBatches:
     def arrays(self, pairs: Index) -> PairArrays:
         """The batch made of these pairs."""
         return PairArrays(
-            self._line(self.split.source, pairs, self.source_tokens, self.slot),
-            self._line(self.split.target, pairs, self.target_tokens, False),
+            self._packed_side(self.split.source, pairs, self.source_tokens, self.slot),
+            self._packed_side(self.split.target, pairs, self.target_tokens, False),
             len(pairs),
             packed=True,
         )
 
-    def _line(self, side: IdsFile, pairs: Index, tokens: int, slot: bool) -> Side:
+    def _packed_side(self, side: IdsFile, pairs: Index, tokens: int, slot: bool) -> Side:
         front = int(slot)
-        own = side.lengths[pairs] + 1
+        real = side.lengths[pairs] + 1
         spare = self.rows - len(pairs)
-        filling = np.clip(tokens - int(own.sum()) - np.arange(spare) * self.max_length, 0, self.max_length)
-        if own.sum() + filling.sum() != tokens:
+        padding = np.clip(tokens - int(real.sum()) - np.arange(spare) * self.max_length, 0, self.max_length)
+        if real.sum() + padding.sum() != tokens:
             raise UserError("the two sides differ too much in length to be packed; train with engine=eager.")
-        lengths = np.concatenate([own, filling]) + front
+        lengths = np.concatenate([real, padding]) + front
         ids = np.full(int(lengths.sum()), self.special.pad, np.int64)
-        text = _end_to_end(side, pairs, self.special, slot)
+        text = _concatenated(side, pairs, self.special, slot)
         ids[: len(text)] = text
         return Side(ids, lengths)
 
 
-def _end_to_end(side: IdsFile, pairs: Index, special: SpecialIds, slot: bool) -> Index:
-    """The sentences laid end to end, each with its end mark, and with `slot` a reserved position in front."""
+def _concatenated(side: IdsFile, pairs: Index, special: SpecialIds, slot: bool) -> Index:
+    """The sentences concatenated, each with its end mark, and with `slot` a reserved position in front."""
     front = int(slot)
     lengths = side.lengths[pairs]
     starts = np.asarray(side.offsets)[pairs].astype(np.int64)
@@ -221,7 +221,7 @@ def _pair_weights(split: ParallelIds) -> npt.NDArray[np.float64]:
 
 
 def _widths(max_length: int) -> npt.NDArray[Any]:
-    """Multiples of 8 that grow by about an eighth at a time: few shapes, little filling."""
+    """Multiples of 8 that grow by about an eighth at a time: few shapes, little padding."""
     widths = [8]
     while widths[-1] < max_length:
         widths.append(widths[-1] + max(8, widths[-1] // 64 * 8))

@@ -1,4 +1,4 @@
-"""Which training pairs are worth learning from. Every filter says how many pairs it dropped.
+"""Filters of training pairs, each with a count of the pairs it dropped.
 
 The cheap filters look at the text before it is encoded, the others at the number of subwords. Valid and test
 sets are never cleaned: a score must be over every sentence.
@@ -11,33 +11,39 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
+from maskpredict.bounds import Bounds, NonNegativeInt, PositiveInt
+from maskpredict.config import check_bounds
 from maskpredict.corpus.reading import Pair
 
 
 @dataclass(frozen=True)
 class CleaningConfig:
-    """What makes a training pair unfit."""
+    """Limits of the filters."""
 
-    max_characters: int = 2_000
+    max_characters: PositiveInt = 2_000
     """Drop a pair with a longer side, in characters, without spending time on encoding it."""
-    max_tokens: int = 250
+    max_tokens: PositiveInt = 250
     """Drop a pair with a longer side, in subwords."""
-    max_ratio: float = 3.0
+    max_ratio: Annotated[float, Bounds(at_least=1)] = 3.0
     """Drop a pair whose longer side has more than this many times the subwords of the shorter."""
-    ratio_from: int = 10
+    ratio_from: NonNegativeInt = 10
     """Apply `max_ratio` only if the longer side has at least this many subwords; short pairs vary freely."""
     drop_duplicates: bool = True
     """Drop every exact repetition of an earlier pair, across all training corpora."""
     drop_identical: bool = False
-    """Drop a pair whose sides are equal: usually text that nobody translated."""
+    """Drop a pair whose sides are equal: usually untranslated text."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
 
 
-class Reason(StrEnum):
-    """Why a pair was dropped; a pair is counted once, under the first reason that holds."""
+class DropReason(StrEnum):
+    """DropReason for dropping a pair; a pair is counted once, under the first reason that applies."""
 
     EMPTY = "empty"
     TOO_MANY_CHARACTERS = "too many characters"
@@ -48,32 +54,32 @@ class Reason(StrEnum):
 
 
 class Cleaner:
-    """The filters, with the memory that duplicates need and a count of what was dropped."""
+    """All filters, with the digests of pairs seen so far and a count of dropped pairs."""
 
     def __init__(self, config: CleaningConfig) -> None:
         self._config = config
         self._seen = DigestSet()
-        self.dropped: Counter[Reason] = Counter()
+        self.dropped: Counter[DropReason] = Counter()
         """Pairs dropped since the start, by reason."""
 
     def clean_text(self, pairs: Sequence[Pair]) -> list[Pair]:
-        """The pairs of a block whose text alone gives no reason to drop them."""
+        """The pairs of a block that pass the filters on text."""
         reasons = [text_reason(pair, self._config) for pair in pairs]
         self.dropped.update(reason for reason in reasons if reason)
         kept = [pair for pair, reason in zip(pairs, reasons, strict=True) if reason is None]
         if not self._config.drop_duplicates or not kept:
             return kept
         is_new = self._seen.add(np.array([_digest(pair) for pair in kept], dtype=np.uint64))
-        self.dropped[Reason.DUPLICATE] += int((~is_new).sum())
+        self.dropped[DropReason.DUPLICATE] += int((~is_new).sum())
         return [pair for pair, new in zip(kept, is_new, strict=True) if new]
 
     def keep_lengths(self, source: npt.NDArray[np.int64], target: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Given the subwords on both sides of each pair of a block: True for the pairs to keep."""
+        """Mask of the pairs of a block that pass the filters on length, given the subwords of each side."""
         shorter, longer = np.minimum(source, target), np.maximum(source, target)
         checks = {
-            Reason.EMPTY: shorter == 0,
-            Reason.TOO_MANY_TOKENS: longer > self._config.max_tokens,
-            Reason.RATIO: (longer >= self._config.ratio_from) & (longer > self._config.max_ratio * shorter),
+            DropReason.EMPTY: shorter == 0,
+            DropReason.TOO_MANY_TOKENS: longer > self._config.max_tokens,
+            DropReason.RATIO: (longer >= self._config.ratio_from) & (longer > self._config.max_ratio * shorter),
         }
         keep = np.ones(len(source), dtype=np.bool_)
         for reason, unfit in checks.items():
@@ -82,14 +88,14 @@ class Cleaner:
         return keep
 
 
-def text_reason(pair: Pair, config: CleaningConfig) -> Reason | None:
-    """Why the text of a pair, looked at alone, makes it unfit; None if it does not."""
+def text_reason(pair: Pair, config: CleaningConfig) -> DropReason | None:
+    """DropReason to drop a pair because of its text alone; None if there is none."""
     if not pair.source or not pair.target or pair.source.isspace() or pair.target.isspace():
-        return Reason.EMPTY
+        return DropReason.EMPTY
     if max(len(pair.source), len(pair.target)) > config.max_characters:
-        return Reason.TOO_MANY_CHARACTERS
+        return DropReason.TOO_MANY_CHARACTERS
     if config.drop_identical and pair.source.strip() == pair.target.strip():
-        return Reason.IDENTICAL
+        return DropReason.IDENTICAL
     return None
 
 
@@ -100,7 +106,7 @@ def _digest(pair: Pair) -> int:
 
 
 class DigestSet:
-    """A set of 64-bit digests that takes 8 bytes an entry (16 while it reorganises itself).
+    """A set of 64-bit digests that takes 8 bytes an entry (16 while arrays are merged).
 
     A Python set of ints would take about 100. The entries lie in a few sorted arrays; a new block becomes an
     array of its own, and arrays of similar size are merged, so there are never more than about log2(blocks).
@@ -111,7 +117,7 @@ class DigestSet:
         self._runs: list[npt.NDArray[np.uint64]] = []
 
     def add(self, digests: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-        """Add a block of digests; True for each that was not there before, also within the block."""
+        """Add a block of digests; returns True for each that is new, duplicates within the block included."""
         is_new = np.zeros(len(digests), dtype=np.bool_)
         is_new[np.unique(digests, return_index=True)[1]] = True
         for run in self._runs:

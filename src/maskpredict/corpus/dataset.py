@@ -1,4 +1,4 @@
-"""The data folder: what `prepare` writes and everything else reads.
+"""The data folder, which `prepare` writes.
 
 dataset.json                          what is in the folder (`DatasetDescription`)
 tokenizer.model                       or source.model and target.model
@@ -18,18 +18,11 @@ from typing import Any
 
 from maskpredict.corpus.ids import IdsFile, ids_path, offsets_path
 from maskpredict.errors import UserError
+from maskpredict.languages import Languages
 from maskpredict.tokenizer import Tokenizers
 
 FORMAT_VERSION = 1
 DESCRIPTION_FILE = "dataset.json"
-
-
-@dataclass(frozen=True)
-class Languages:
-    """The codes of the two languages, as used in file names."""
-
-    source: str
-    target: str
 
 
 @dataclass(frozen=True)
@@ -69,7 +62,7 @@ class DatasetDescription:
     """SHA-256 of each tokenizer file, by file name."""
     splits: Mapping[str, SplitDescription]
     report: Mapping[str, Any] = field(default_factory=dict)
-    """What was read, kept and dropped; for people, nothing reads it back."""
+    """Pairs read, kept and dropped; informative only."""
 
     def write(self, folder: Path) -> None:
         """Write dataset.json into a folder."""
@@ -172,7 +165,7 @@ class Dataset:
         return ParallelIds(source, target, list(description.corpora), self._texts(name))
 
     def check(self) -> list[str]:
-        """Every problem found in the folder, one sentence each; an empty list means it is sound."""
+        """All problems of the folder, one sentence each; empty if there are none."""
         problems = self._tokenizer_problems()
         for name, description in self.description.splits.items():
             if sum(part.pairs for part in description.corpora) != description.pairs:
@@ -245,7 +238,7 @@ def sha256(path: Path) -> str:
 
 
 def _lines(path: Path) -> list[str]:
-    """Lines split at newlines only: other separators, such as U+2028, belong to the text."""
+    """The lines of a file, split at newlines only: other separators, such as U+2028, belong to the text."""
     try:
         text = path.read_bytes().decode("utf-8")
     except OSError as error:

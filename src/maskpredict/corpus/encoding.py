@@ -1,6 +1,6 @@
-"""One split on its way to disk: pairs are read in blocks, cleaned, encoded and written.
+"""Writing a split: pairs are read in blocks, cleaned, encoded and written.
 
-A block is large enough for SentencePiece's threads and for numpy to do the work, and small enough to forget.
+A block is large enough to keep the threads of SentencePiece busy, and small enough for memory.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from types import TracebackType
 import numpy as np
 import numpy.typing as npt
 
-from maskpredict.corpus.cleaning import Cleaner, Reason
-from maskpredict.corpus.dataset import CorpusPart, Languages, SplitDescription, text_path
+from maskpredict.corpus.cleaning import Cleaner, DropReason
+from maskpredict.corpus.dataset import CorpusPart, SplitDescription, text_path
 from maskpredict.corpus.ids import IdsWriter
 from maskpredict.corpus.reading import CorpusConfig, Pair, read_pairs
 from maskpredict.corpus.report import CorpusReport
 from maskpredict.errors import UserError
+from maskpredict.languages import Languages
 from maskpredict.progress import Task
 from maskpredict.tokenizer import SentencePieceTokenizer, Tokenizer, Tokenizers
 
@@ -42,7 +43,7 @@ class EncodedBlock:
 
 
 def encode_block(tokenizer: Tokenizer, texts: list[str]) -> EncodedBlock:
-    """Encode many lines, on all cores where the tokenizer can."""
+    """Encode many lines, on all cores if the tokenizer supports it."""
     if isinstance(tokenizer, SentencePieceTokenizer):
         encoded = tokenizer.encode_many(texts, threads=os.cpu_count() or 1)
     else:
@@ -82,13 +83,13 @@ class SplitWriter:
 
     @property
     def description(self) -> SplitDescription:
-        """What was written so far."""
+        """The split as written so far."""
         return SplitDescription(self._source.pairs, tuple(self._parts))
 
     def write(self, corpus: CorpusConfig, task: Task) -> CorpusReport:
-        """Clean, encode and write one corpus, and say what became of its pairs."""
+        """Clean, encode and write one corpus; returns its pair and token counts."""
         first, tokens = self._source.pairs, (self._source.tokens, self._target.tokens)
-        dropped_before = Counter(self._cleaner.dropped) if self._cleaner else Counter[Reason]()
+        dropped_before = Counter(self._cleaner.dropped) if self._cleaner else Counter[DropReason]()
         read = 0
         words = np.zeros(2, dtype=np.int64)
         for block in blocks(read_pairs(corpus), BLOCK_PAIRS):
@@ -97,7 +98,7 @@ class SplitWriter:
             task.advance(len(block))
         kept = self._source.pairs - first
         self._parts.append(CorpusPart(corpus.name, first, kept, corpus.weight))
-        dropped = self._cleaner.dropped - dropped_before if self._cleaner else Counter[Reason]()
+        dropped = self._cleaner.dropped - dropped_before if self._cleaner else Counter[DropReason]()
         if kept == 0:
             raise UserError(_nothing_left(self._split, corpus.name, dropped))
         return CorpusReport(
@@ -105,7 +106,7 @@ class SplitWriter:
             name=corpus.name,
             read=read,
             kept=kept,
-            dropped={reason.value: dropped[reason] for reason in Reason if dropped[reason]},
+            dropped={reason.value: dropped[reason] for reason in DropReason if dropped[reason]},
             source_tokens=self._source.tokens - tokens[0],
             target_tokens=self._target.tokens - tokens[1],
             source_words=int(words[0]),
@@ -113,7 +114,7 @@ class SplitWriter:
         )
 
     def _write_block(self, pairs: Sequence[Pair]) -> npt.NDArray[np.int64]:
-        """Write what is worth keeping of a block; returns its source and target words."""
+        """Write the pairs of a block that pass the filters; returns their source and target words."""
         if self._cleaner:
             pairs = self._cleaner.clean_text(pairs)
         sides = [[pair.source for pair in pairs], [pair.target for pair in pairs]]
@@ -137,7 +138,7 @@ def blocks(items: Iterable[Pair], size: int) -> Iterator[list[Pair]]:
         yield block
 
 
-def _nothing_left(split: str, corpus: str, dropped: Counter[Reason]) -> str:
+def _nothing_left(split: str, corpus: str, dropped: Counter[DropReason]) -> str:
     if not dropped:
         return f"The {split} corpus {corpus} is empty; give it some text or leave it out."
     reasons = ", ".join(f"{reason.value} {count:,}" for reason, count in dropped.most_common())

@@ -1,13 +1,11 @@
 """`prepare`: raw parallel text in, a data folder out.
 
-The story: learn the subword vocabulary or take one over, then stream every split through cleaning (train
-only) and encoding into memory-mapped files, then describe the folder. Text is read block by block, so memory
-does not grow with it.
+The steps: learn the subword vocabulary or reuse one, then stream every split through cleaning (train only) and
+encoding into memory-mapped files, then describe the folder. Text is read in blocks, so memory does not grow with it.
 """
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,7 +16,6 @@ from maskpredict.corpus.cleaning import Cleaner, CleaningConfig, text_reason
 from maskpredict.corpus.dataset import (
     DESCRIPTION_FILE,
     DatasetDescription,
-    Languages,
     SplitDescription,
     VocabularySizes,
     sha256,
@@ -28,6 +25,7 @@ from maskpredict.corpus.reading import CorpusConfig, Pair, make_rereadable, read
 from maskpredict.corpus.report import CorpusReport, PrepareReport
 from maskpredict.corpus.vocabulary import VocabularyConfig, learn_tokenizers, reuse_tokenizers, sample_pairs
 from maskpredict.errors import UserError
+from maskpredict.languages import Languages
 from maskpredict.new_folder import new_folder
 from maskpredict.progress import Progress, Task
 from maskpredict.tokenizer import Tokenizers
@@ -35,7 +33,7 @@ from maskpredict.tokenizer import Tokenizers
 
 @dataclass(frozen=True)
 class PrepareConfig:
-    """What to prepare, and where to put it."""
+    """Corpora, cleaning, vocabulary and the data folder to make."""
 
     source_language: str
     """Code of the language to translate from, e.g. de; part of file names."""
@@ -44,15 +42,15 @@ class PrepareConfig:
     out: Path
     """Data folder to make."""
     train: tuple[CorpusConfig, ...] = ()
-    """Corpora to learn from; may be left out when a vocabulary is reused."""
+    """Training corpora; optional when a vocabulary is reused."""
     valid: tuple[CorpusConfig, ...] = ()
-    """Corpora to choose checkpoints by; several make one split."""
+    """Corpora for validation; several make one split."""
     test: tuple[CorpusConfig, ...] = ()
     """Test sets; one is the split `test`, several are `test.NAME` each."""
     cleaning: CleaningConfig = field(default_factory=CleaningConfig)
-    """Which training pairs to drop."""
+    """Filters of training pairs."""
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
-    """How text is cut into subwords."""
+    """Subword vocabulary."""
     overwrite: bool = False
     """Replace a data folder that is already there."""
 
@@ -61,7 +59,8 @@ def prepare(config: PrepareConfig, progress: Progress | None = None) -> PrepareR
     """Make the data folder `config.out`, whole or not at all."""
     started = time.monotonic()
     progress = progress or Progress(quiet=True)
-    languages = _languages(config)
+    languages = Languages(config.source_language, config.target_language)
+    languages.check()
     splits = _splits(config)
     with (
         new_folder(config.out, overwrite=config.overwrite, marker=DESCRIPTION_FILE) as folder,
@@ -83,15 +82,6 @@ def prepare(config: PrepareConfig, progress: Progress | None = None) -> PrepareR
             report={"corpora": [asdict(report) for report in reports]},
         ).write(folder)
     return PrepareReport(config.out, languages, sizes, tuple(reports), time.monotonic() - started)
-
-
-def _languages(config: PrepareConfig) -> Languages:
-    for code in (config.source_language, config.target_language):
-        if not re.fullmatch(r"[\w-]+", code):
-            raise UserError(f"The language code {code!r} is part of file names; use letters, digits, - and _.")
-    if config.source_language == config.target_language:
-        raise UserError(f"Both languages are {config.source_language!r}; name source and target differently.")
-    return Languages(config.source_language, config.target_language)
 
 
 def _splits(config: PrepareConfig) -> dict[str, list[CorpusConfig]]:

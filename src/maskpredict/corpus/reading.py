@@ -11,7 +11,6 @@ import gzip
 import io
 import itertools
 import lzma
-import math
 import re
 import shutil
 import sys
@@ -23,6 +22,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
+from maskpredict.bounds import PositiveFloat
+from maskpredict.config import check_bounds
 from maskpredict.errors import UserError
 
 STDIN = Path("-")
@@ -36,19 +37,18 @@ class CorpusConfig:
     """
 
     name: str = ""
-    """Name in reports and of a test set's split; empty: taken from the file's name."""
+    """Name in reports and of the split of a test set; empty takes the name of the file."""
     source: Path | None = None
     """File of source sentences, one a line."""
     target: Path | None = None
     """File of target sentences, one a line, aligned with `source`."""
     tsv: Path | None = None
     """File of lines `source TAB target`, instead of two files; `-` reads standard input."""
-    weight: float = 1.0
-    """How often training draws this corpus, relative to its size; 2 means twice as often."""
+    weight: PositiveFloat = 1.0
+    """Sampling weight in training, relative to the size of the corpus; 2 draws it twice as often."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.weight < math.inf:
-            raise UserError(f"The weight {self.weight} of a corpus must be above 0; or leave the corpus out.")
+        check_bounds(self)
 
 
 class Pair(NamedTuple):
@@ -59,7 +59,7 @@ class Pair(NamedTuple):
 
 
 def read_pairs(corpus: CorpusConfig) -> Iterator[Pair]:
-    """The pairs of a corpus, in order, with control characters turned into spaces."""
+    """The pairs of a corpus, in order, with control characters replaced by spaces."""
     if corpus.tsv is not None and corpus.source is None and corpus.target is None:
         return _read_tsv(corpus.tsv)
     if corpus.tsv is None and corpus.source is not None and corpus.target is not None:
@@ -68,7 +68,7 @@ def read_pairs(corpus: CorpusConfig) -> Iterator[Pair]:
 
 
 def with_names(corpora: Sequence[CorpusConfig]) -> list[CorpusConfig]:
-    """The corpora, each with a name: the given one, else `news` for wmt/news.de, or `wmt-news` if need be."""
+    """The corpora with unique names: the given one, else `news` for wmt/news.de, or `wmt-news` if that is taken."""
 
     def short(corpus: CorpusConfig) -> str:
         path = corpus.tsv or corpus.source or Path()
@@ -89,9 +89,9 @@ def with_names(corpora: Sequence[CorpusConfig]) -> list[CorpusConfig]:
 
 
 def make_rereadable(corpus: CorpusConfig, folder: Path) -> CorpusConfig:
-    """A corpus that can be read more than once: what comes through a pipe is first copied into `folder`."""
+    """A corpus that can be read more than once: pipes are copied into `folder`."""
 
-    def kept(path: Path | None, side: str) -> Path | None:
+    def rereadable(path: Path | None, side: str) -> Path | None:
         if path is None or (path != STDIN and (path.is_file() or not path.exists())):
             return path
         copy = folder / f"{side}-{sum(1 for _ in folder.iterdir())}"
@@ -101,9 +101,9 @@ def make_rereadable(corpus: CorpusConfig, folder: Path) -> CorpusConfig:
 
     return replace(
         corpus,
-        source=kept(corpus.source, "source"),
-        target=kept(corpus.target, "target"),
-        tsv=kept(corpus.tsv, "tsv"),
+        source=rereadable(corpus.source, "source"),
+        target=rereadable(corpus.target, "target"),
+        tsv=rereadable(corpus.tsv, "tsv"),
     )
 
 
@@ -111,8 +111,8 @@ def _read_two_files(source: Path, target: Path) -> Iterator[Pair]:
     source_lines, target_lines = read_lines(source), read_lines(target)
     for number, pair in enumerate(itertools.zip_longest(source_lines, target_lines)):
         if pair[0] is None or pair[1] is None:
-            rest = sum(1 for _ in itertools.chain(source_lines, target_lines)) + 1
-            counts = (number, number + rest) if pair[0] is None else (number + rest, number)
+            excess = sum(1 for _ in itertools.chain(source_lines, target_lines)) + 1
+            counts = (number, number + excess) if pair[0] is None else (number + excess, number)
             raise UserError(
                 f"{source} has {counts[0]:,} lines and {target} has {counts[1]:,}; "
                 "parallel files need the same number of lines."
@@ -160,8 +160,8 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def printable(text: str) -> str:
-    """The line with every control character (NUL, tab, U+0085, ...) and line separator turned into a space.
+    """The line with every control character (NUL, tab, U+0085, ...) and line separator replaced by a space.
 
-    None of them is text, and left alone some tool downstream would end a string or a line at them.
+    None of them is text, and some tools end a string or a line at them.
     """
     return _CONTROL.sub(" ", text)

@@ -1,4 +1,4 @@
-"""Data folders made from data folders: turned around, to translate the other way, and joined."""
+"""Data folders made from data folders: reversed, to translate in the other direction, and joined."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from maskpredict.corpus.dataset import (
     DESCRIPTION_FILE,
     CorpusPart,
     Dataset,
-    Languages,
     SplitDescription,
     VocabularySizes,
     text_path,
@@ -22,12 +21,12 @@ from maskpredict.corpus.ids import IdsWriter, ids_path, offsets_path
 from maskpredict.errors import UserError
 from maskpredict.new_folder import new_folder
 
-EXCHANGED = {"source": "target", "target": "source"}
-"""First part of the names of tokenizer files that are one side's."""
+SWAPPED = {"source": "target", "target": "source"}
+"""First parts of the names of tokenizer files of one side."""
 
 
-def turn_around(data: Path, out: Path, corpora: Sequence[str] | None = None, suffix: str = "") -> None:
-    """Write a data folder with source and target exchanged, and with only these corpora of its training text.
+def reverse_dataset(data: Path, out: Path, corpora: Sequence[str] | None = None, suffix: str = "") -> None:
+    """Write a data folder with source and target swapped, and with only these training corpora.
 
     `suffix` is added to their names.
     """
@@ -39,22 +38,22 @@ def turn_around(data: Path, out: Path, corpora: Sequence[str] | None = None, suf
     chosen = [part for part in before.splits["train"].corpora if corpora is None or part.name in corpora]
     names = {name: _other_side(name) for name in before.tokenizers}
     with new_folder(out, overwrite=False, marker=DESCRIPTION_FILE) as folder:
-        copy_but_train(dataset, folder)
+        copy_all_but_train(dataset, folder)
         for old, new in names.items():
             shutil.copyfile(dataset.folder / old, folder / new)
         train = _write_train([(dataset, chosen)], folder)
         renamed = tuple(replace(part, name=part.name + suffix) for part in train.corpora)
         replace(
             before,
-            languages=Languages(before.languages.target, before.languages.source),
+            languages=before.languages.reversed,
             vocab_size=VocabularySizes(before.vocab_size.target, before.vocab_size.source),
             tokenizers={names[name]: digest for name, digest in before.tokenizers.items()},
             splits={**before.splits, "train": replace(train, corpora=renamed)},
         ).write(folder)
 
 
-def join(folders: Sequence[Path], out: Path) -> None:
-    """Write a data folder with the training text of all these; the rest is the first one's."""
+def join_datasets(folders: Sequence[Path], out: Path) -> None:
+    """Write a data folder with the training text of all folders; the other splits are those of the first."""
     datasets = [Dataset(folder) for folder in folders]
     first = datasets[0].description
     for other in datasets[1:]:
@@ -62,12 +61,12 @@ def join(folders: Sequence[Path], out: Path) -> None:
         if not fits:
             raise UserError(f"{other.folder} has other languages or another vocabulary than {folders[0]}.")
     with new_folder(out, overwrite=False, marker=DESCRIPTION_FILE) as folder:
-        copy_but_train(datasets[0], folder)
-        train = _write_train([(own, own.description.splits["train"].corpora) for own in datasets], folder)
+        copy_all_but_train(datasets[0], folder)
+        train = _write_train([(data, data.description.splits["train"].corpora) for data in datasets], folder)
         replace(first, splits={**first.splits, "train": train}).write(folder)
 
 
-def copy_but_train(dataset: Dataset, folder: Path) -> None:
+def copy_all_but_train(dataset: Dataset, folder: Path) -> None:
     """Copy the tokenizers and every split but train."""
     names = [dataset.folder / name for name in dataset.description.tokenizers]
     for split in dataset.splits:
@@ -79,13 +78,13 @@ def copy_but_train(dataset: Dataset, folder: Path) -> None:
 
 
 def _other_side(name: str) -> str:
-    """`source.model` -> `target.model`; one for both sides stays what it is."""
-    side, dot, rest = name.partition(".")
-    return EXCHANGED.get(side, side) + dot + rest
+    """`source.model` -> `target.model`; the name of a joint tokenizer stays."""
+    side, dot, suffix = name.partition(".")
+    return SWAPPED.get(side, side) + dot + suffix
 
 
 def _write_train(parts: Sequence[tuple[Dataset, Sequence[CorpusPart]]], folder: Path) -> SplitDescription:
-    """Write the training text of some corpora of some data folders, one after another."""
+    """Write the training text of the given corpora of each data folder, one after another."""
     first, written = parts[0][0], 0
     sizes = first.description.vocab_size
     stems = [folder / f"train.{language}" for language in (first.languages.source, first.languages.target)]

@@ -1,4 +1,4 @@
-"""What `prepare` read, kept and dropped, as data and as a table."""
+"""Counts of pairs that `prepare` read, kept and dropped, as data and as a table."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from pathlib import Path
 
 from rich.table import Table
 
-from maskpredict.corpus.dataset import Languages, VocabularySizes
+from maskpredict.corpus.dataset import VocabularySizes
+from maskpredict.languages import Languages
 
 
 @dataclass(frozen=True)
 class CorpusReport:
-    """One corpus. Tokens are subwords; words are what stands between spaces; both are of the kept pairs."""
+    """Counts of one corpus. Tokens are subwords; words are separated by spaces; both are those of the kept pairs."""
 
     split: str
     name: str
     read: int
     kept: int
     dropped: Mapping[str, int]
-    """Pairs dropped, by reason; reasons that never held are left out."""
+    """Pairs dropped, by reason; reasons without pairs are left out."""
     source_tokens: int
     target_tokens: int
     source_words: int
@@ -29,7 +30,7 @@ class CorpusReport:
 
 @dataclass(frozen=True)
 class PrepareReport:
-    """Everything that was prepared."""
+    """Counts of all corpora."""
 
     folder: Path
     languages: Languages
@@ -39,15 +40,15 @@ class PrepareReport:
 
 
 def render(report: PrepareReport) -> Table:
-    """The report as a table, one row a corpus and one column a reason for which pairs were dropped."""
+    """The report as a table with one row per corpus and one column per reason for dropping pairs."""
     reasons = list(dict.fromkeys(reason for corpus in report.corpora for reason in corpus.dropped))
     table = Table(title=f"{report.folder} ({report.seconds:.0f} s)")
     for heading in ("split", "corpus"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     languages = (report.languages.source, report.languages.target)
     numbers = ["read", "kept", *reasons, *(f"{code} tokens" for code in languages)]
     for heading in (*numbers, *(f"{code} per word" for code in languages)):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", overflow="fold")
     for corpus in report.corpora:
         counts = [corpus.read, corpus.kept, *(corpus.dropped.get(reason, 0) for reason in reasons)]
         table.add_row(

@@ -56,7 +56,7 @@ class _Style:
     """One way to translate a whole sentence."""
 
     share: float
-    """Of the corpus."""
+    """Share of the sentences of the corpus."""
     particle_first: bool
     literary: bool
     """Object before verb and subject, and the second of every two synonyms."""
@@ -67,7 +67,7 @@ _STYLES = (_Style(0.4, False, False), _Style(0.3, True, False), _Style(0.3, True
 
 @dataclass(frozen=True)
 class _Phrase:
-    """A noun, perhaps with an adjective."""
+    """A noun with an optional adjective."""
 
     noun: str
     plural: bool
@@ -75,7 +75,7 @@ class _Phrase:
 
     @property
     def ending(self) -> str:
-        """What shows that a target word belongs to this noun."""
+        """Ending of the target words that agree with this noun."""
         return _NOUNS[self.noun][1] + (_PLURAL_TARGET if self.plural else "")
 
     def source(self) -> list[str]:
@@ -91,7 +91,7 @@ class _Phrase:
 
 @dataclass(frozen=True)
 class _Clause:
-    """Who does what, perhaps to whom."""
+    """A subject, a verb and an optional object."""
 
     subject: _Phrase
     verb: str

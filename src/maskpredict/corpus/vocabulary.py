@@ -1,4 +1,4 @@
-"""Subword vocabularies: learned with SentencePiece BPE on a sample of the training text, or taken over."""
+"""Subword vocabularies: learned with SentencePiece BPE on a sample of the training text, or reused."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import sentencepiece
 
+from maskpredict.bounds import Bounds, NonNegativeInt, PositiveInt
+from maskpredict.config import check_bounds
 from maskpredict.corpus.reading import Pair
 from maskpredict.errors import UserError
 from maskpredict.tokenizer import SentencePieceTokenizer, SpecialIds, Tokenizers
@@ -21,24 +23,27 @@ from maskpredict.tokenizer import SentencePieceTokenizer, SpecialIds, Tokenizers
 
 @dataclass(frozen=True)
 class VocabularyConfig:
-    """How text is cut into subwords."""
+    """Subword vocabulary."""
 
-    size: int = 16_000
+    size: PositiveInt = 16_000
     """Number of subwords, special symbols included; of each side, if the vocabulary is not joint."""
     joint: bool = True
     """One vocabulary for both languages (one embedding table), or one for each."""
     reuse: Path | None = None
-    """Learn nothing: take the tokenizer of this file, or of this data or model folder."""
-    sample_lines: int = 1_000_000
-    """Lines of training text to learn from, both sides together, drawn uniformly."""
-    seed: int = 1
-    """Seed of that draw."""
+    """Reuse the tokenizer of this file, or of this data or model folder, instead of learning one."""
+    sample_lines: PositiveInt = 1_000_000
+    """Lines of training text to learn from, both sides together, sampled uniformly."""
+    seed: NonNegativeInt = 1
+    """Seed of the sample."""
     normalization: Literal["nmt_nfkc", "identity"] = "nmt_nfkc"
-    """Unicode normalisation of text before it is cut: NFKC with tidied spaces, or none."""
-    character_coverage: float = 1.0
-    """Share of the characters of the sample that get a subword; 0.9995 suits Chinese and Japanese."""
+    """Unicode normalization before segmentation: NFKC with normalized spaces, or none."""
+    character_coverage: Annotated[float, Bounds(above=0, at_most=1)] = 1.0
+    """Share of the characters of the sample that the vocabulary covers; 0.9995 suits Chinese and Japanese."""
     byte_fallback: bool = False
-    """Spell characters outside the vocabulary as bytes instead of losing them; costs 256 subwords."""
+    """Encode characters outside the vocabulary as bytes; takes 256 subwords."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
 
 
 def sample_pairs(pairs: Iterable[Pair], size: int, seed: int) -> list[Pair]:
@@ -94,22 +99,22 @@ def _learn(lines: Iterable[str], config: VocabularyConfig, which: str) -> Senten
 
 
 def _explained(message: str, config: VocabularyConfig, which: str) -> UserError | None:
-    """SentencePiece's complaint about the size in our words; None when it complains about something else."""
-    if found := re.search(r"too high .*<= (\d+)", message):
+    """A UserError for an error of SentencePiece about the vocabulary size; None for other errors."""
+    if match := re.search(r"too high .*<= (\d+)", message):
         return UserError(
-            f"The text supports a {which} vocabulary of at most {found[1]} subwords, not {config.size}; "
+            f"The text supports a {which} vocabulary of at most {match[1]} subwords, not {config.size}; "
             "ask for less, or give more text."
         )
-    if found := re.search(r"smaller than required_chars.* vs (\d+)", message):
+    if match := re.search(r"smaller than required_chars.* vs (\d+)", message):
         return UserError(
             f"A {which} vocabulary of {config.size} is too small for the characters of the text; "
-            f"ask for at least {found[1]}, or lower `character_coverage`."
+            f"ask for at least {match[1]}, or lower `character_coverage`."
         )
     return None
 
 
 def reuse_tokenizers(path: Path, source_language: str, target_language: str) -> Tokenizers:
-    """The tokenizers of a file (then joint), or of a data or model folder, also of the opposite direction."""
+    """The tokenizers of a file (joint), or of a data or model folder of either direction."""
     if path.is_file():
         tokenizer = SentencePieceTokenizer.load(path)
         return Tokenizers(tokenizer, tokenizer)
@@ -122,7 +127,7 @@ def reuse_tokenizers(path: Path, source_language: str, target_language: str) -> 
 
 
 def _languages(folder: Path) -> tuple[str, str] | None:
-    """The direction that a data folder (dataset.json) or model folder (config.json) says it has."""
+    """Source and target language of a data folder (dataset.json) or model folder (config.json)."""
     for path in (folder / "dataset.json", folder / "config.json"):
         try:
             languages = json.loads(path.read_text(encoding="utf-8"))["languages"]

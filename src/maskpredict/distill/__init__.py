@@ -1,7 +1,7 @@
-"""`distill`: an autoregressive teacher's translations of the training sources become the new target side.
+"""Sequence-level knowledge distillation: a teacher's translations of the training sources replace the targets.
 
-One teacher says one thing where the people behind a corpus said many; a model that predicts all words at once learns
-far better from the former (the paper's section on distillation). The result is again a data folder.
+A teacher translates more consistently than the many people behind a corpus, and a model that predicts all words at once
+learns far better from its text (the paper's section on distillation). The result is again a data folder.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which of the teacher's translations of a sentence become training targets."""
+"""Selection of training targets among the translations of a teacher."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ Choice = Callable[[list[Ids], Sequence[int]], list[Ids]]
 
 
 def best(translations: list[Ids], reference: Sequence[int]) -> list[Ids]:
-    """The one that the teacher likes most."""
+    """The translation with the best score."""
     return translations[:1]
 
 
 def n_best(translations: list[Ids], reference: Sequence[int]) -> list[Ids]:
-    """All of them."""
+    """All translations."""
     return translations
 
 
 def closest(translations: list[Ids], reference: Sequence[int]) -> list[Ids]:
-    """The one with the highest sentence BLEU to the reference, over subwords; the teacher's favourite on a tie."""
+    """The translation with the highest sentence BLEU against the reference, over subwords; the best-scored on a tie."""
     expected = _words(reference)
     return sorted(translations, key=lambda ids: -_bleu().sentence_score(_words(ids), [expected]).score)[:1]
 
 
 CHOICES: dict[str, Choice] = {"best": best, "n_best": n_best, "closest": closest}
-"""Choices by the name that the config uses."""
+"""Functions by the value of `choose`."""
 
 
 @cache

@@ -1,7 +1,7 @@
-"""The story of a distillation: translate the missing shards, then merge them all.
+"""The steps of a distillation: translate the missing shards, then merge them all.
 
-Shard i belongs to process i % processes. Those of torchrun share the file system and need no other messages than
-"I am here"; each may have companions on its own GPU.
+Shard i belongs to process i % processes. Processes that torchrun starts share the file system and exchange nothing but
+barriers; each may start further processes on its GPU.
 """
 
 from __future__ import annotations
@@ -19,57 +19,57 @@ import torch
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.distill.choice import CHOICES, Ids
-from maskpredict.distill.companion import Companion
 from maskpredict.distill.config import DistillConfig
 from maskpredict.distill.merge import Counts, finished_counts, merge
-from maskpredict.distill.recipe import DistillationRecipe
+from maskpredict.distill.provenance import Provenance
 from maskpredict.distill.shards import Shards
 from maskpredict.distill.teacher import load_teacher
+from maskpredict.distill.worker_process import WorkerProcess
 from maskpredict.progress import Progress, Task
 from maskpredict.runtime.batching import batches
 from maskpredict.runtime.out_of_memory import start_splitting
-from maskpredict.training.parallel import Workers, workers
+from maskpredict.training.distributed import ProcessGroup, join_process_group
 
-SECONDS_BETWEEN_LOOKS = 0.2
-"""While waiting for the other workers' shards."""
+POLL_SECONDS = 0.2
+"""Interval of checking for the shards of other processes."""
 GPU_BATCH_TOKENS = 500_000
-"""Thousands of sentences at once: a step costs a GPU about the same for a hundred. Takes some 50 GB a process."""
+"""Batches of thousands of sentences: a decoding step costs a GPU hardly less for a hundred. Takes 50 GB a process."""
 GPU_PROCESSES = 2
-"""One process alone takes about as long to tell a GPU what to do as the GPU takes to do it."""
+"""One process alone is limited by the CPU time of launching kernels."""
 
 
 @dataclass(frozen=True)
 class DistillReport:
-    """How a call of `distill` ended."""
+    """Outcome of a call of `distill`."""
 
     finished: bool
-    """False when its time was over; the same call continues."""
+    """False when its time was up; the same call continues."""
     out: Path
     shards: int
     shards_done: int
     counts: Counts | None
-    """What became of the training pairs; None while unfinished."""
+    """Pair counts of the finished data folder; None while unfinished."""
 
 
 def distill(config: DistillConfig, *, quiet: bool = False) -> DistillReport:
-    """Make the data folder `config.out`, or go on with making it."""
+    """Make the data folder `config.out`, or continue making it."""
     if config.threads:
         torch.set_num_threads(config.threads)
-    work = Work(config)
-    shards = work.shards
-    # Nothing but presence is exchanged, so the workers talk over the CPU even where they compute on GPUs.
-    with workers(torch.device("cpu")) as team, Progress(quiet=quiet or not team.first) as progress:
-        counts = finished_counts(config.out, work.recipe)
+    distillation = Distillation(config)
+    shards = distillation.shards
+    # Only barriers are used, so gloo on the CPU is enough even where teachers run on GPUs.
+    with join_process_group(torch.device("cpu")) as group, Progress(quiet=quiet or not group.is_main) as progress:
+        counts = finished_counts(config.out, distillation.provenance)
         if counts is None:
-            counts = work.go_on(team, progress)
-        if counts is not None and team.first:
+            counts = distillation.translate_and_merge(group, progress)
+        if counts is not None and group.is_main:
             shards.remove()
     done = len(shards) if counts else len(shards) - len(shards.missing())
     return DistillReport(counts is not None, config.out, len(shards), done, counts)
 
 
-class Work:
-    """Everything that one worker holds."""
+class Distillation:
+    """Dataset, teacher and shards of one process."""
 
     def __init__(self, config: DistillConfig) -> None:
         self.deadline = time.monotonic() + config.seconds if config.seconds is not None else None
@@ -81,43 +81,44 @@ class Work:
             GPU_BATCH_TOKENS if self.on_gpu else self.teacher.decoder.engine.batch_tokens
         )
         self.processes = config.processes or (GPU_PROCESSES if self.on_gpu else 1)
-        self.recipe = DistillationRecipe.of(config, self.dataset, self.teacher)
+        self.provenance = Provenance.of(config, self.dataset, self.teacher)
         vocab_size = self.dataset.description.vocab_size.target
-        self.shards = Shards(config.out, self.recipe, len(self.train), vocab_size)
+        self.shards = Shards(config.out, self.provenance, len(self.train), vocab_size)
 
     @property
     def out_of_time(self) -> bool:
-        """True when the call is to end."""
+        """Whether the time limit has passed."""
         return self.deadline is not None and time.monotonic() > self.deadline
 
-    def go_on(self, team: Workers, progress: Progress) -> Counts | None:
-        """Make the missing shards of this worker and its companions, then, if all are there, the data folder."""
-        if team.first:
+    def translate_and_merge(self, group: ProcessGroup, progress: Progress) -> Counts | None:
+        """Make the missing shards of this process and those it starts, then, when all exist, the data folder."""
+        if group.is_main:
             self.shards.open()
-        team.wait()
-        every = team.size * self.processes
-        own = range(team.rank * self.processes, (team.rank + 1) * self.processes)
-        missing = [shard for index in own for shard in self.shards.missing(index, every)]
-        tally = _Tally(progress.task("Distilling", total=sum(len(self.shards.ranges[shard]) for shard in missing)))
+        group.barrier()
+        every = group.world_size * self.processes
+        indices = range(group.rank * self.processes, (group.rank + 1) * self.processes)
+        missing = [shard for index in indices for shard in self.shards.missing(index, every)]
+        sentences = sum(len(self.shards.ranges[shard]) for shard in missing)
+        throughput = _Throughput(progress.task("Distilling", total=sentences))
         with ExitStack() as stack:
-            left = replace(self.config, seconds=self.deadline - time.monotonic() if self.deadline else None)
-            companions = [stack.enter_context(Companion(left, index, every, tally.add)) for index in own[1:]]
-            self.make(own[0], every, tally.add)
+            left = replace(self.config, seconds=max(0.0, self.deadline - time.monotonic()) if self.deadline else None)
+            workers = [stack.enter_context(WorkerProcess(left, i, every, throughput.add)) for i in indices[1:]]
+            self.make(indices[0], every, throughput.add)
             while self.shards.missing() and not self.out_of_time:
-                time.sleep(SECONDS_BETWEEN_LOOKS)  # a barrier would give up after a while
-                for companion in companions:
-                    companion.check()
-        team.wait()
+                time.sleep(POLL_SECONDS)  # a barrier would time out
+                for worker in workers:
+                    worker.check()
+        group.barrier()
         if self.shards.missing():
             return None
-        tally.task.finish()
-        if team.first:
+        throughput.task.finish()
+        if group.is_main:
             merge(self.dataset, self.shards, self.teacher.longest_source, self.config.out)
-        team.wait()
-        return finished_counts(self.config.out, self.recipe)
+        group.barrier()
+        return finished_counts(self.config.out, self.provenance)
 
     def make(self, index: int, every: int, report: Callable[[int], None]) -> None:
-        """Make the missing ones of the shards `index`, `index + every`, ..., reporting the sentences of each batch."""
+        """Make those of the shards `index`, `index + every`, ... that are missing; `report` gets each batch size."""
         for made, shard in enumerate(self.shards.missing(index, every)):
             translations = self._translate(self.shards.ranges[shard], report)
             if translations is None:
@@ -130,7 +131,7 @@ class Work:
             self.shards.write(shard, translations)
 
     def _translate(self, pairs: range, report: Callable[[int], None]) -> list[list[Ids]] | None:
-        """What the teacher makes of these sources, or None if time runs out; one it cannot read gets nothing."""
+        """Chosen translations of these sources, or None when time is up; a source too long for the teacher has none."""
         decoder, longest = self.teacher.decoder, self.teacher.longest_source
         readable = [pair for pair in pairs if self.train.source.lengths[pair] < longest]
         requests = [Request((*self.train.source[pair].tolist(), decoder.engine.special.eos)) for pair in readable]
@@ -151,19 +152,19 @@ class Work:
         self.budget = max(1, self.budget // 2)  # from the next shard on
 
     def _choose(self, pair: int, translations: list[Ids]) -> list[Ids]:
-        said = [ids for ids in translations if ids]  # an end mark alone is no translation
-        return CHOICES[self.config.choose](said, self.train.target[pair].tolist())
+        not_empty = [ids for ids in translations if ids]  # an end mark alone is no translation
+        return CHOICES[self.config.choose](not_empty, self.train.target[pair].tolist())
 
 
-class _Tally:
-    """What all processes have done, shown with its speed."""
+class _Throughput:
+    """Sentences per second of all processes, shown with the progress."""
 
     def __init__(self, task: Task) -> None:
         self.task, self.started, self.sentences = task, time.monotonic(), 0
-        self.in_use = threading.Lock()  # a companion's reports come from a thread of their own
+        self.lock = threading.Lock()  # each worker process reports from a thread of its own
 
     def add(self, sentences: int) -> None:
-        """Count some more."""
-        with self.in_use:
+        """Count translated sentences."""
+        with self.lock:
             self.sentences += sentences
             self.task.advance(sentences, speed=f"{self.sentences / (time.monotonic() - self.started):,.0f}/s")

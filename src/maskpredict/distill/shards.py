@@ -1,10 +1,10 @@
-"""Finished pieces of a distillation, kept beside the folder to be until they are complete.
+"""Finished shards of a distillation, kept beside the output folder until all are complete.
 
-OUT.shards/recipe.json     what the pieces were made with
+OUT.shards/recipe.json     their provenance
 OUT.shards/00000/          translations of the first `shard_pairs` training sources, as ids
 
-A piece appears whole or not at all, so whatever kills the process, only the piece in work is lost. Every source has
-the same number of rows in its piece: an empty row stands for a translation that is not to be used.
+A shard appears whole or not at all, so a killed process loses only the shard in work. Every source has the same number
+of rows in its shard: an empty row stands for a translation that is not used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from maskpredict.corpus.ids import IdsFile, IdsWriter
 from maskpredict.distill.choice import Ids
-from maskpredict.distill.recipe import DistillationRecipe
+from maskpredict.distill.provenance import Provenance
 from maskpredict.errors import UserError
 from maskpredict.new_folder import new_folder
 
@@ -25,29 +25,30 @@ RECIPE_FILE, STEM = "recipe.json", "target"
 
 
 class Shards:
-    """The pieces of one distillation of `pairs` training pairs."""
+    """The shards of a distillation of `pairs` training pairs."""
 
-    def __init__(self, out: Path, recipe: DistillationRecipe, pairs: int, vocab_size: int) -> None:
+    def __init__(self, out: Path, provenance: Provenance, pairs: int, vocab_size: int) -> None:
         self.folder = out.with_name(f"{out.name}.shards")
-        self.recipe, self.vocab_size = recipe, vocab_size
-        self.rows_per_source = 1 if recipe.choose == "closest" else recipe.hypotheses
+        self.provenance, self.vocab_size = provenance, vocab_size
+        self.rows_per_source = 1 if provenance.choose == "closest" else provenance.hypotheses
         self.ranges = [
-            range(first, min(first + recipe.shard_pairs, pairs)) for first in range(0, pairs, recipe.shard_pairs)
+            range(first, min(first + provenance.shard_pairs, pairs))
+            for first in range(0, pairs, provenance.shard_pairs)
         ]
-        """The training pairs of each piece."""
+        """The training pairs of each shard."""
 
     def __len__(self) -> int:
         return len(self.ranges)
 
     def open(self) -> None:
-        """Make the folder, or check that what lies there was made with the same recipe."""
+        """Make the folder, or check that it has the same provenance."""
         record = self.folder / RECIPE_FILE
         if not record.exists():
             with new_folder(self.folder, overwrite=False, marker=RECIPE_FILE) as partial:
-                (partial / RECIPE_FILE).write_text(json.dumps(asdict(self.recipe), indent=2), encoding="utf-8")
+                (partial / RECIPE_FILE).write_text(json.dumps(asdict(self.provenance), indent=2), encoding="utf-8")
             return
         try:
-            difference = self.recipe.difference(json.loads(record.read_text(encoding="utf-8")))
+            difference = self.provenance.difference(json.loads(record.read_text(encoding="utf-8")))
         except (ValueError, AttributeError) as error:
             raise UserError(f"{record} is damaged; delete {self.folder} to start again.") from error
         if difference:
@@ -56,29 +57,29 @@ class Shards:
                 "continue with the old value, choose another `out`, or delete that folder to start again."
             )
 
-    def missing(self, rank: int = 0, workers: int = 1) -> list[int]:
-        """The pieces that this worker still has to make."""
-        return [shard for shard in range(rank, len(self), workers) if not self._path(shard).exists()]
+    def missing(self, first: int = 0, every: int = 1) -> list[int]:
+        """Those of the shards `first`, `first + every`, ... that are not finished."""
+        return [shard for shard in range(first, len(self), every) if not self._path(shard).exists()]
 
     def write(self, shard: int, translations: Sequence[Sequence[Ids]]) -> None:
-        """Save the chosen translations of each source of a piece."""
+        """Save the chosen translations of each source of a shard."""
         with (
             new_folder(self._path(shard), overwrite=False, marker=f"{STEM}.ids") as partial,
             IdsWriter(partial / STEM, self.vocab_size) as writer,
         ):
-            for own in translations:
+            for chosen in translations:
                 for row in range(self.rows_per_source):
-                    writer.append(own[row] if row < len(own) else [])
+                    writer.append(chosen[row] if row < len(chosen) else [])
 
     def read(self, shard: int) -> IdsFile:
-        """The rows of a finished piece."""
+        """The rows of a finished shard."""
         rows = IdsFile(self._path(shard) / STEM)
         if len(rows) != len(self.ranges[shard]) * self.rows_per_source:
             raise UserError(f"{self._path(shard)} is damaged; delete it and distill again.")
         return rows
 
     def remove(self) -> None:
-        """Delete the pieces."""
+        """Delete all shards."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _path(self, shard: int) -> Path:

@@ -1,4 +1,4 @@
-"""The teacher: an autoregressive model that fits the data, and the one call in which it translates."""
+"""The teacher: an autoregressive model with the vocabulary of the data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from maskpredict.decoding.engine import BatchPolicy
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import BeamSettings
 from maskpredict.distill.config import DistillConfig
-from maskpredict.engines.devices import find_device
 from maskpredict.engines.torch.engine import TorchEngine
 from maskpredict.engines.torch.loading import load_system
 from maskpredict.errors import UserError
@@ -20,12 +19,12 @@ from maskpredict.model.folder import WEIGHTS_FILE, ModelFolder
 from maskpredict.runtime.find_model import find_model
 from maskpredict.runtime.settings import resolve_settings
 from maskpredict.systems.autoregressive import Autoregressive
-from maskpredict.training.parallel import own_device
+from maskpredict.training.distributed import local_device
 
 
 @dataclass(frozen=True)
 class Teacher:
-    """A loaded teacher, and how it translates."""
+    """A loaded teacher and its search settings."""
 
     decoder: BeamDecoder
     settings: BeamSettings
@@ -33,26 +32,25 @@ class Teacher:
 
     @property
     def longest_source(self) -> int:
-        """Subwords, end mark included, that it can read."""
+        """Longest source in subwords, end mark included."""
         return self.decoder.engine.config.max_positions
 
     def start(self, requests: Sequence[Request]) -> Callable[[], list[list[list[int]]]]:
-        """Begin to translate requests of one padded width, and give a function that waits for the end.
+        """Start translating requests of one padded width; returns a function that waits for the result.
 
-        It returns translations of each request, best first, without end marks.
+        The result is the translations of each request, best first, without end marks.
         """
         found = self.decoder.start(requests, self.settings)
         return lambda: [[hypothesis.ids[:-1] for hypothesis in own] for own in found()]
 
 
 def load_teacher(config: DistillConfig, dataset: Dataset) -> Teacher:
-    """The teacher that the config names, on its device, if it fits the data."""
+    """Load the teacher onto its device; one that does not fit the data is refused."""
     folder = find_model(config.teacher)
     contents = ModelFolder.read(folder)
-    _refuse_misfit(folder, contents, dataset)
-    find_device(config.device)  # says in a sentence what own_device would say in a traceback
+    _check_fit(folder, contents, dataset)
     # Not captured as CUDA graphs: its batches are large and of many sizes, so there is little to gain.
-    engine = TorchEngine(load_system(contents), str(own_device(config.device)), config.compute_type)
+    engine = TorchEngine(load_system(contents), str(local_device(config.device)), config.compute_type)
     engine.batch_policy = BatchPolicy.SAME_WIDTH  # the distilled text must not depend on the batches
     settings = resolve_settings(
         contents.system,
@@ -67,12 +65,14 @@ def load_teacher(config: DistillConfig, dataset: Dataset) -> Teacher:
     return Teacher(BeamDecoder(contents.system, engine), settings, sha256(folder / WEIGHTS_FILE))
 
 
-def _refuse_misfit(folder: Path, contents: ModelFolder, dataset: Dataset) -> None:
+def _check_fit(folder: Path, contents: ModelFolder, dataset: Dataset) -> None:
     if contents.system != Autoregressive.name:
         raise UserError(f"the teacher {folder} is a {contents.system} model; distill needs an autoregressive one.")
     if contents.languages != dataset.languages:
-        teacher, data = (f"{pair.source} to {pair.target}" for pair in (contents.languages, dataset.languages))
-        raise UserError(f"the teacher {folder} translates {teacher}, but the data is {data}; use another teacher.")
+        raise UserError(
+            f"the teacher {folder} translates {contents.languages}, but the data is {dataset.languages}; "
+            "use another teacher."
+        )
     digests = {name: sha256(folder / name) for name in dataset.description.tokenizers if (folder / name).is_file()}
     if digests != dataset.description.tokenizers:
         raise UserError(
@@ -82,6 +82,6 @@ def _refuse_misfit(folder: Path, contents: ModelFolder, dataset: Dataset) -> Non
 
 
 def _suppressed(contents: ModelFolder) -> list[int]:
-    """What the model folder says, and the symbols that a training target may not contain whoever the teacher is."""
+    """Suppressed tokens of the model folder, and those that no training target may contain."""
     special = contents.tokenizers.target.special
     return sorted({*contents.generation.get("suppress_tokens", ()), special.pad, special.bos, special.mask})

@@ -1,1 +1,1 @@
-"""How good translations are: one file for each measure."""
+"""Evaluation of translations, one file per measure."""

@@ -1,4 +1,4 @@
-"""Scores from a program of its own, such as COMET's, whose dependencies do not fit into one environment with ours."""
+"""Scores of an external program, such as COMET, whose dependencies conflict with ours."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def comet_score(
 
 
 def check_command(command: str, *, has_source: bool) -> None:
-    """Refuse a command that cannot work, before hours are spent on translating."""
+    """Refuse a command that cannot work, before anything is translated."""
     if "{hypothesis}" not in command:
         raise UserError("the COMET command does not read the translations; put {hypothesis} where their file belongs.")
     if "{source}" in command and not has_source:
@@ -58,8 +58,8 @@ def _last_line(arguments: list[str], command: str) -> str:
     except OSError as error:
         raise UserError(f"the COMET command {command!r} cannot be run: {error.strerror}.") from error
     if done.returncode != 0:
-        said = _last(done.stderr) or _last(done.stdout) or "nothing"
-        raise UserError(f"the COMET command {command!r} ended with code {done.returncode}; its last line: {said}")
+        message = _last(done.stderr) or _last(done.stdout) or "nothing"
+        raise UserError(f"the COMET command {command!r} ended with code {done.returncode}; its last line: {message}")
     return _last(done.stdout)
 
 

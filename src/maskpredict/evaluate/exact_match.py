@@ -1,4 +1,4 @@
-"""How many translations are right to the letter, where all right ones are known."""
+"""Exact match against a set of valid translations."""
 
 from __future__ import annotations
 

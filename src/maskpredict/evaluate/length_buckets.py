@@ -1,4 +1,4 @@
-"""BLEU of short and long sentences apart: where a model that must guess a length first would suffer, if it does."""
+"""BLEU by reference length, which shows whether a model that predicts lengths suffers on long sentences."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def bleu_by_length(
     for low, high in pairwise([*bounds, None]):
         assert low is not None
         rows = [row for row, length in enumerate(lengths) if length >= low and (high is None or length < high)]
-        own, wanted = [hypotheses[row] for row in rows], [references[row] for row in rows]
-        bleu = float(metric.corpus_score(own, [wanted]).score) if rows else None
+        outputs, expected = [hypotheses[row] for row in rows], [references[row] for row in rows]
+        bleu = float(metric.corpus_score(outputs, [expected]).score) if rows else None
         buckets.append(LengthBucket(low, high, len(rows), bleu))
     return buckets

@@ -1,4 +1,4 @@
-"""How often the right length is among the candidates: what the length head and more candidates are worth."""
+"""Share of sentences whose reference length is among the length candidates."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def length_precision(translations: Sequence[Translation], references: Sequence[S
         )
     if not any(translation.lengths for translation in translations):
         raise UserError("no translation has length candidates; only models that predict lengths have them.")
-    found = sum(
+    hits = sum(
         len(reference) + 1 in translation.lengths  # candidates count the end mark
         for translation, reference in zip(translations, references, strict=True)
     )
-    return found / len(translations)
+    return hits / len(translations)

@@ -1,7 +1,7 @@
-"""Spellings of one word made one before scoring, where a corpus and its references disagree about them.
+"""Normalization of spelling before scoring, where a corpus and its references differ.
 
 Romanian is written with a comma below s and t. Much text, the WMT 2016 references among it, has the cedilla of older
-character sets instead, or no marks at all. A score of normalized text is another measure: it says so in its signature.
+character sets instead, or no marks at all. Scores of normalized text have it in their signature.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ NORMALIZATIONS: dict[str, Callable[[str], str]] = {
     "ro": _romanian,
     "ro-no-diacritics": _romanian_without_diacritics,
 }
-"""What may be done to hypotheses and references alike, by the name that `--normalize` takes."""
+"""Normalizations of hypotheses and references, by the value of `--normalize`."""
 
 
 def normalize(texts: Sequence[str], name: str) -> list[str]:
-    """The texts in one spelling; with an empty name, as they are."""
+    """The normalized texts; an empty name changes nothing."""
     if not name:
         return list(texts)
     if name not in NORMALIZATIONS:

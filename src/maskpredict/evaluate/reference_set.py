@@ -1,4 +1,4 @@
-"""What systems are scored on: sentences with one or more references, from files or from a data folder."""
+"""Test sets: sentences with one or more references, from files or from a data folder."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from maskpredict.corpus.dataset import Dataset, Languages
+from maskpredict.corpus.dataset import Dataset
 from maskpredict.corpus.reading import read_lines
 from maskpredict.errors import UserError
+from maskpredict.languages import Languages
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines of text, and the name they go by in messages."""
+    """Lines of text with a name for messages."""
 
     name: str
     texts: list[str]
@@ -24,7 +25,7 @@ class Lines:
         return cls(str(path), list(read_lines(path)))
 
     def require_as_many_as(self, other: Lines) -> None:
-        """Refuse lines that cannot be aligned."""
+        """Refuse another number of lines."""
         if len(self.texts) != len(other.texts):
             raise UserError(
                 f"{self.name} has {len(self.texts):,} lines and {other.name} has {len(other.texts):,}; "
@@ -39,11 +40,11 @@ class ReferenceSet:
     name: str
     references: tuple[Lines, ...]
     source: Lines | None = None
-    """None where only finished translations are scored."""
+    """None if only finished translations are scored."""
     target_language: str = ""
-    """Decides what a word is; empty where nobody said."""
+    """Code that chooses the tokenizer of a metric; empty if unknown."""
     languages: Languages | None = None
-    """Of a data folder: models must translate between these."""
+    """Languages of the data folder, which a model must have too; None for files."""
 
     def __post_init__(self) -> None:
         if not self.references:
@@ -59,7 +60,7 @@ class ReferenceSet:
 
 
 def set_from_files(references: Sequence[Path], source: Path | None = None, target_language: str = "") -> ReferenceSet:
-    """A test set from files of aligned lines; it is called after the first reference."""
+    """A test set from files of aligned lines, named after the first reference."""
     if not references:
         raise UserError("there is nothing to score against; give a file with --reference, or a data folder.")
     return ReferenceSet(
@@ -71,7 +72,7 @@ def set_from_files(references: Sequence[Path], source: Path | None = None, targe
 
 
 def sets_from_data(folder: Path, splits: Sequence[str] = (), target_language: str = "") -> list[ReferenceSet]:
-    """Splits of a data folder; all its test splits if none is named."""
+    """Test sets from splits of a data folder; all test splits if none is named."""
     dataset = Dataset(folder)
     tests = [name for name in dataset.splits if name == "test" or name.startswith("test.")]
     if not splits and not tests:

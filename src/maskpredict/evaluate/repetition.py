@@ -1,4 +1,4 @@
-"""How often a translation says something twice in a row: the mark of words picked without seeing each other.
+"""Share of repeated tokens, a sign of words that were predicted independently.
 
 The paper's Table 3 reports this share over subwords, before any repeat is collapsed.
 """
@@ -10,7 +10,7 @@ from itertools import pairwise
 
 
 def token_repetition(sentences: Iterable[Sequence[str | int]]) -> float:
-    """Share of tokens, 0 to 1, that equal their left neighbour; pass subwords without end marks and filling."""
+    """Share of tokens, 0 to 1, that equal their left neighbour; pass subwords without end marks and padding."""
     tokens = repeated = 0
     for sentence in sentences:
         tokens += len(sentence)
@@ -19,5 +19,5 @@ def token_repetition(sentences: Iterable[Sequence[str | int]]) -> float:
 
 
 def word_repetition(texts: Iterable[str]) -> float:
-    """The same share over the words of texts, which are what stands between spaces."""
+    """The same share over words, which are separated by spaces."""
     return token_repetition(text.split() for text in texts)

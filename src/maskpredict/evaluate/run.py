@@ -1,4 +1,4 @@
-"""Several systems on several test sets: every score, and whether the systems really differ."""
+"""Scores of several systems on several test sets, with paired significance tests."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from maskpredict.evaluate.normalization import normalize
 from maskpredict.evaluate.reference_set import ReferenceSet
 from maskpredict.evaluate.scores import RESAMPLES, MetricScore, check_confidence, score_corpus
 from maskpredict.evaluate.significance import PAIRED_TESTS, Comparison, compare_systems
-from maskpredict.evaluate.systems import Output, ScoredSystem
+from maskpredict.evaluate.systems import ScoredSystem, SystemOutput
 from maskpredict.progress import Progress
 
 
 @dataclass(frozen=True)
-class EvaluateConfig:
-    """How systems are scored."""
+class ScoringConfig:
+    """Metrics, confidence intervals, paired tests and normalization."""
 
     metrics: tuple[str, ...] = DEFAULT_METRICS
     """Names of metrics, in the order in which they are shown."""
     confidence: int = RESAMPLES
-    """Bootstrap samples for confidence intervals; 0 for none."""
+    """Bootstrap samples of confidence intervals; 0 disables them."""
     paired_test: str = "bootstrap"
-    """How two or more systems are compared: bootstrap, randomization, or empty for not at all."""
+    """Paired test of two or more systems: bootstrap, randomization, or empty for none."""
     normalize: str = ""
-    """Spelling to unify in hypotheses and references before scoring: ro, ro-no-diacritics, or empty for none."""
+    """Normalization of hypotheses and references: ro, ro-no-diacritics, or empty for none."""
     comet_command: str = ""
-    """Program to run for a score of its own, with {source}, {hypothesis} and {reference} for files; empty for none."""
+    """External scoring program, with {source}, {hypothesis} and {reference} for files; empty for none."""
 
     def __post_init__(self) -> None:
         find_metrics(self.metrics)
@@ -46,7 +46,7 @@ class EvaluateConfig:
 
 @dataclass(frozen=True)
 class SystemResult:
-    """One system on one test set."""
+    """Scores of one system on one test set."""
 
     name: str
     origin: Mapping[str, Any]
@@ -55,12 +55,12 @@ class SystemResult:
     """Time that translating took; None for a file."""
     scores: tuple[MetricScore, ...]
     translations: list[str]
-    """As they came, before any normalization."""
+    """Translations before normalization."""
 
 
 @dataclass(frozen=True)
 class SetResult:
-    """All systems on one test set."""
+    """Scores of all systems on one test set."""
 
     name: str
     sentences: int
@@ -73,9 +73,9 @@ class SetResult:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Everything that was found."""
+    """Scores of all systems on all test sets."""
 
-    config: EvaluateConfig
+    config: ScoringConfig
     sets: tuple[SetResult, ...]
     versions: Mapping[str, str]
 
@@ -91,12 +91,12 @@ class Evaluation:
 def evaluate(
     systems: Sequence[ScoredSystem],
     sets: Sequence[ReferenceSet],
-    config: EvaluateConfig | None = None,
+    config: ScoringConfig | None = None,
     *,
     quiet: bool = True,
 ) -> Evaluation:
     """Score each system on each test set; with two or more, compare all with the first."""
-    config = config or EvaluateConfig()
+    config = config or ScoringConfig()
     _check(systems, sets, config)
     with Progress(quiet=quiet) as progress:
         results = tuple(_evaluate_set(systems, references, config, progress) for references in sets)
@@ -105,8 +105,8 @@ def evaluate(
     return Evaluation(config, results, versions)
 
 
-def _check(systems: Sequence[ScoredSystem], sets: Sequence[ReferenceSet], config: EvaluateConfig) -> None:
-    """Notice whatever is wrong before the first sentence is translated."""
+def _check(systems: Sequence[ScoredSystem], sets: Sequence[ReferenceSet], config: ScoringConfig) -> None:
+    """Refuse mistakes before the first sentence is translated."""
     if not systems or not sets:
         raise UserError("there is nothing to score; give a model or a file of translations, and a test set.")
     names = [system.name for system in systems]
@@ -123,7 +123,7 @@ def _check(systems: Sequence[ScoredSystem], sets: Sequence[ReferenceSet], config
 
 
 def _evaluate_set(
-    systems: Sequence[ScoredSystem], references: ReferenceSet, config: EvaluateConfig, progress: Progress
+    systems: Sequence[ScoredSystem], references: ReferenceSet, config: ScoringConfig, progress: Progress
 ) -> SetResult:
     outputs = {system.name: system.output(references, progress) for system in systems}
     task = progress.task(f"Scoring {references.name}", total=len(systems))
@@ -143,22 +143,22 @@ def _evaluate_set(
     )
 
 
-def _scores(output: Output, references: ReferenceSet, config: EvaluateConfig) -> tuple[MetricScore, ...]:
-    found = score_corpus(
+def _scores(output: SystemOutput, references: ReferenceSet, config: ScoringConfig) -> tuple[MetricScore, ...]:
+    corpus = score_corpus(
         normalize(output.texts, config.normalize),
         _normalized(references, config),
         metrics=config.metrics,
         target_language=references.target_language,
         confidence=config.confidence,
     )
-    scores = [replace(score, signature=_signed(score.signature, config)) for score in found.scores]
+    scores = [replace(score, signature=_signed(score.signature, config)) for score in corpus.scores]
     if config.comet_command:
         sources = references.source.texts if references.source else None
         scores.append(comet_score(config.comet_command, output.texts, references.references[0].texts, sources))
     return tuple(scores)
 
 
-def _comparison(outputs: Mapping[str, Output], references: ReferenceSet, config: EvaluateConfig) -> Comparison:
+def _comparison(outputs: Mapping[str, SystemOutput], references: ReferenceSet, config: ScoringConfig) -> Comparison:
     compared = compare_systems(
         {name: normalize(output.texts, config.normalize) for name, output in outputs.items()},
         _normalized(references, config),
@@ -170,9 +170,9 @@ def _comparison(outputs: Mapping[str, Output], references: ReferenceSet, config:
     return replace(compared, signatures=signatures)
 
 
-def _normalized(references: ReferenceSet, config: EvaluateConfig) -> list[list[str]]:
+def _normalized(references: ReferenceSet, config: ScoringConfig) -> list[list[str]]:
     return [normalize(lines.texts, config.normalize) for lines in references.references]
 
 
-def _signed(signature: str, config: EvaluateConfig) -> str:
+def _signed(signature: str, config: ScoringConfig) -> str:
     return f"{signature}|normalize:{config.normalize}" if config.normalize else signature

@@ -9,7 +9,7 @@ from maskpredict.errors import UserError
 from maskpredict.evaluate.metrics import DEFAULT_METRICS, CorpusMetric, find_metrics
 
 RESAMPLES = 1_000
-"""Bootstrap samples of a confidence interval, unless told otherwise."""
+"""Default number of bootstrap samples of a confidence interval."""
 
 
 @dataclass(frozen=True)
@@ -22,19 +22,19 @@ class Interval:
 
 @dataclass(frozen=True)
 class MetricScore:
-    """What one metric says."""
+    """The score of one metric."""
 
     metric: str
     title: str
     score: float
     signature: str
-    """Everything that the number depends on besides the texts."""
+    """Signature of sacreBLEU: everything besides the texts that the score depends on."""
     confidence: Interval | None = None
 
 
 @dataclass(frozen=True)
 class CorpusScores:
-    """What all metrics say about one system's translations of a test set."""
+    """The scores of one system on a test set."""
 
     sentences: int
     scores: tuple[MetricScore, ...]
@@ -63,7 +63,7 @@ def score_corpus(
 
 
 def check_aligned(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
-    """Refuse what cannot be compared: sacreBLEU would silently score the shorter of two lists."""
+    """Refuse lists of different lengths, of which sacreBLEU would silently score the shorter."""
     if not hypotheses or not references:
         raise UserError("there is nothing to score; give at least one translation and one reference.")
     for reference in references:
@@ -74,7 +74,7 @@ def check_aligned(hypotheses: Sequence[str], references: Sequence[Sequence[str]]
 
 
 def check_confidence(samples: int) -> None:
-    """Refuse a number of samples from which nothing can be estimated."""
+    """Refuse a number of samples that is too small for an interval."""
     if samples < 0 or samples == 1:
         raise UserError(f"confidence is {samples}; give a number of samples such as {RESAMPLES:,}, or 0 for none.")
 
@@ -87,8 +87,8 @@ def _score(
     confidence: int,
 ) -> MetricScore:
     computed = metric.build(target_language)
-    found = computed.corpus_score(hypotheses, references, n_bootstrap=max(1, confidence))
-    # sacreBLEU shows the interval in its printed form only.
-    interval = Interval(float(found._mean), float(found._ci)) if confidence else None
+    result = computed.corpus_score(hypotheses, references, n_bootstrap=max(1, confidence))
+    # sacreBLEU exposes the interval only in its printed form.
+    interval = Interval(float(result._mean), float(result._ci)) if confidence else None
     signature = computed.get_signature().format()
-    return MetricScore(metric.name, metric.title, float(found.score), signature, interval)
+    return MetricScore(metric.name, metric.title, float(result.score), signature, interval)

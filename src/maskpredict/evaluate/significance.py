@@ -1,4 +1,4 @@
-"""Whether one system is better than another on the same sentences, or was lucky: sacreBLEU's paired tests."""
+"""Paired significance tests of sacreBLEU."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from maskpredict.evaluate.metrics import DEFAULT_METRICS, CorpusMetric, find_met
 from maskpredict.evaluate.scores import check_aligned
 
 PAIRED_TESTS = {"bootstrap": "bs", "randomization": "ar"}
-"""sacreBLEU's names of the tests, by ours: paired bootstrap resampling and approximate randomisation."""
+"""Names of the tests in sacreBLEU: paired bootstrap resampling and approximate randomization."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How a system differs from the baseline in one metric."""
+    """Difference of a system from the baseline in one metric."""
 
     system: str
     metric: str
     difference: float
-    """The system's score less the baseline's."""
+    """Score of the system minus that of the baseline."""
     p_value: float
-    """Chance of a difference at least this large between systems that are equally good."""
+    """Probability of a difference at least this large between equally good systems."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """All systems against the first."""
+    """Differences of all systems from the first."""
 
     baseline: str
     test: str
@@ -37,7 +37,7 @@ class Comparison:
     """Resamples or random trials."""
     differences: tuple[Difference, ...]
     signatures: Mapping[str, str]
-    """What the p-values depend on, by metric."""
+    """Signatures of the tests, by metric."""
 
 
 def compare_systems(
@@ -64,16 +64,16 @@ def compare_systems(
         metric.name: _paired_test(metric, systems, references, target_language, test, samples)
         for metric in find_metrics(metrics)
     }
-    found = {name: paired() for name, paired in tests.items()}
+    results = {name: paired() for name, paired in tests.items()}
     baseline, *others = systems
     return Comparison(
         baseline=baseline,
         test=test,
         samples=max(paired.n_samples for paired in tests.values()),
         differences=tuple(
-            difference for name, (_, table) in found.items() for difference in _differences(name, others, table)
+            difference for name, (_, table) in results.items() for difference in _differences(name, others, table)
         ),
-        signatures={name: next(iter(signed.values())).format() for name, (signed, _) in found.items()},
+        signatures={name: next(iter(signed.values())).format() for name, (signed, _) in results.items()},
     )
 
 
@@ -91,9 +91,9 @@ def _paired_test(
 
 def _differences(metric: str, others: Sequence[str], table: Mapping[str, Sequence[str | Result]]) -> list[Difference]:
     """sacreBLEU's table has a column of names and one of results, the baseline's first."""
-    first, *rest = (cell for column in table.values() for cell in column if isinstance(cell, Result))
+    first, *results = (cell for column in table.values() for cell in column if isinstance(cell, Result))
     differences = []
-    for name, result in zip(others, rest, strict=True):
+    for name, result in zip(others, results, strict=True):
         assert result.p_value is not None  # only the baseline has none
         differences.append(Difference(name, metric, float(result.score - first.score), float(result.p_value)))
     return differences

@@ -1,4 +1,4 @@
-"""What is scored: a file of finished translations, or a model that makes them now."""
+"""Systems to score: a file of finished translations, or a model."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from maskpredict.runtime.translator import Translator
 
 
 @dataclass(frozen=True)
-class Output:
-    """A system's translations of a test set, and where they came from."""
+class SystemOutput:
+    """Translations of a test set and their origin."""
 
     texts: list[str]
     origin: Mapping[str, Any]
     """The file, or the model and its decoding settings."""
     seconds: float | None = None
-    """Time that translating took, without loading the model; None for a file."""
+    """Time of translation, without loading the model; None for a file."""
 
 
 class ScoredSystem(Protocol):
-    """Anything that has translations of a test set."""
+    """Interface of systems that can be scored."""
 
     @property
     def name(self) -> str:
-        """What results call it."""
+        """Name in results."""
 
     def check(self, references: ReferenceSet) -> None:
-        """Refuse, before any work is done, a test set that it cannot be scored on."""
+        """Refuse a test set that the system cannot be scored on."""
 
-    def output(self, references: ReferenceSet, progress: Progress) -> Output:
-        """Its translations."""
+    def output(self, references: ReferenceSet, progress: Progress) -> SystemOutput:
+        """Translations of a test set."""
 
 
 class HypothesisFile:
-    """A file with a translation for each line of the test set."""
+    """A file with one translation per line."""
 
     def __init__(self, path: Path, name: str = "") -> None:
         self.name = name or str(path)
@@ -50,12 +50,12 @@ class HypothesisFile:
         self._lines = Lines.read(path)
 
     def check(self, references: ReferenceSet) -> None:
-        """Refuse a file of another number of lines."""
+        """Refuse another number of lines."""
         self._lines.require_as_many_as(references.references[0])
 
-    def output(self, references: ReferenceSet, progress: Progress) -> Output:
+    def output(self, references: ReferenceSet, progress: Progress) -> SystemOutput:
         """The lines of the file."""
-        return Output(self._lines.texts, {"file": str(self.path)})
+        return SystemOutput(self._lines.texts, {"file": str(self.path)})
 
 
 class ModelSystem:
@@ -85,14 +85,14 @@ class ModelSystem:
         """Refuse a test set without sources, or of other languages."""
         if references.source is None:
             raise UserError(f"{self.name} has nothing to translate; give the sources of {references.name}.")
-        own, wanted = self.translator.languages, references.languages
-        if wanted is not None and wanted != own:
+        languages, expected = self.translator.languages, references.languages
+        if expected is not None and expected != languages:
             raise UserError(
-                f"{self.name} translates {own.source} to {own.target} and {references.name} is {wanted.source} to "
-                f"{wanted.target}; give the files themselves if that is what you want."
+                f"{self.name} translates {languages} and {references.name} is {expected}; "
+                "give the files themselves if that is what you want."
             )
 
-    def output(self, references: ReferenceSet, progress: Progress) -> Output:
+    def output(self, references: ReferenceSet, progress: Progress) -> SystemOutput:
         """Translate the sources."""
         assert references.source is not None
         sources = references.source.texts
@@ -104,4 +104,4 @@ class ModelSystem:
             texts.append(translation.text)
             task.advance()
         task.finish()
-        return Output(texts, self._origin, time.perf_counter() - started)
+        return SystemOutput(texts, self._origin, time.perf_counter() - started)

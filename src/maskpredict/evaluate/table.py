@@ -1,4 +1,4 @@
-"""An evaluation for people: a table for each test set, and the signatures below it."""
+"""An evaluation as text: a table for each test set, with the signatures below."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from maskpredict.evaluate.scores import MetricScore
 
 
 def render(evaluation: Evaluation) -> Group:
-    """All test sets, one below the other."""
+    """Tables of all test sets."""
     return Group(*(part for result in evaluation.sets for part in _render_set(result)))
 
 
@@ -33,7 +33,7 @@ def _render_set(result: SetResult) -> list[RenderableType]:
 
 
 def _signature(score: MetricScore) -> Text:
-    """On one line however narrow the terminal: signatures are there to be copied. Print with `crop=False`."""
+    """A signature on one line, even in a narrow terminal, so that it can be copied. Print with `crop=False`."""
     return Text(f"{score.title}: {score.signature}", no_wrap=True, overflow="ignore")
 
 
@@ -48,7 +48,7 @@ def _arrow(score: MetricScore) -> str:
 
 
 def _cell(score: MetricScore, p_value: float | None) -> str:
-    # Scores from 0 to 100 are told apart by two decimals, COMET's from 0 to 1 by four.
+    # Scores from 0 to 100 have two decimals, those of COMET from 0 to 1 have four.
     text = f"{score.score:.2f}" if score.metric in METRICS else f"{score.score:.4f}"
     if score.confidence is not None:
         text += f" ± {score.confidence.plus_minus:.2f}"
@@ -60,8 +60,8 @@ def _cell(score: MetricScore, p_value: float | None) -> str:
 def _p_value(result: SetResult, system: str, metric: str) -> float | None:
     if result.comparison is None:
         return None
-    found = (one for one in result.comparison.differences if (one.system, one.metric) == (system, metric))
-    return next((one.p_value for one in found), None)
+    differences = result.comparison.differences
+    return next((d.p_value for d in differences if (d.system, d.metric) == (system, metric)), None)
 
 
 def _explanations(result: SetResult) -> list[Text]:

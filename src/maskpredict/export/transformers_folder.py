@@ -16,6 +16,7 @@ from safetensors.torch import load_file, save_file
 
 from maskpredict.export.passes import refuse_other_systems
 from maskpredict.export.writing import Exported, FolderFormat, export_folder
+from maskpredict.model.checksum import CHECKSUM_KEY, checksum_of
 from maskpredict.model.folder import CONFIG_FILE, WEIGHTS_FILE, ModelFolder
 from maskpredict.model.safetensors_file import Precision
 
@@ -31,12 +32,12 @@ def export_transformers(
     with export_folder(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
         refuse_other_systems(contents.system)
         contents.write(partial, precision=cast(Precision, precision))
-        config = partial / CONFIG_FILE
-        content = json.loads(config.read_text(encoding="utf-8"))
-        merged = json.dumps({**content, **_additions(contents, precision)}, indent=2, ensure_ascii=False)
-        config.write_text(merged + "\n", encoding="utf-8")
         # transformers expects this metadata.
         save_file(load_file(partial / WEIGHTS_FILE), partial / WEIGHTS_FILE, metadata={"format": "pt"})
+        config = partial / CONFIG_FILE
+        ours = json.loads(config.read_text(encoding="utf-8")) | {CHECKSUM_KEY: checksum_of(partial / WEIGHTS_FILE)}
+        both = json.dumps({**ours, **_additions(contents, precision)}, indent=2, ensure_ascii=False)
+        config.write_text(both + "\n", encoding="utf-8")
     return Exported.of(out)
 
 

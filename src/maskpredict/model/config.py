@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from maskpredict.config import from_dict, to_dict
+from maskpredict.bounds import Fraction, NonNegativeFloat, PositiveInt
+from maskpredict.config import check_bounds, from_dict, to_dict
 from maskpredict.errors import UserError
 
 
@@ -14,42 +15,41 @@ from maskpredict.errors import UserError
 class ModelConfig:
     """Architecture of the encoder-decoder transformer; the defaults are the paper's base model."""
 
-    width: int = 512
+    width: PositiveInt = 512
     """Model dimension: the size of every hidden vector between layers."""
-    hidden: int = 2048
+    hidden: PositiveInt = 2048
     """Inner dimension of the feed-forward layers."""
-    heads: int = 8
+    heads: PositiveInt = 8
     """Attention heads per layer."""
-    encoder_layers: int = 6
+    encoder_layers: PositiveInt = 6
     """Layers in the encoder."""
-    decoder_layers: int = 6
+    decoder_layers: PositiveInt = 6
     """Layers in the decoder."""
-    dropout: float = 0.3
+    dropout: Fraction = 0.3
     """Dropout on embeddings and on the output of every sublayer."""
     norm: Literal["post", "pre"] = "post"
     """Layer norm after each residual sum, as the authors do, or before each sublayer (easier in short runs)."""
     activation: Literal["gelu", "relu"] = "gelu"
     """Non-linearity of the feed-forward layers; gelu is the exact (erf) one."""
-    norm_epsilon: float = 1e-12
+    norm_epsilon: NonNegativeFloat = 1e-12
     """Epsilon of every layer norm."""
     scale_embeddings: bool = False
     """Multiply token embeddings by sqrt(width), as Vaswani et al. do and the authors do not."""
     embeddings: Literal["shared", "target", "separate"] = "shared"
     """One table for encoder, decoder and output (shared), for decoder and output (target), or three (separate)."""
-    max_positions: int = 512
+    max_positions: PositiveInt = 512
     """Longest sentence in subwords, end mark included; also the number of length classes."""
-    length_classes: int | None = None
+    length_classes: PositiveInt | None = None
     """Number of length classes where it differs, as in some imported models."""
-    ctc_positions: int = 3
+    ctc_positions: PositiveInt = 3
     """Places for each subword of the source at which a CTC model says a word or nothing."""
 
     def __post_init__(self) -> None:
+        check_bounds(self)
         if self.width % self.heads:
             raise UserError(f"model.width {self.width} must be a multiple of model.heads {self.heads}.")
-        if self.max_positions < 8 or self.max_positions % 8:
+        if self.max_positions % 8:
             raise UserError(f"model.max_positions is {self.max_positions}; use a multiple of 8.")
-        if self.ctc_positions < 1:
-            raise UserError(f"model.ctc_positions is {self.ctc_positions}; use 1 or more.")
 
 
 PRESETS: dict[str, ModelConfig] = {
@@ -65,4 +65,4 @@ def preset(name: str, changes: Mapping[str, Any]) -> ModelConfig:
     """The named size, with some values changed."""
     if name not in PRESETS:
         raise UserError(f"there is no model preset '{name}'; choose one of {', '.join(PRESETS)}.")
-    return from_dict(ModelConfig, {**to_dict(PRESETS[name]), **changes})
+    return from_dict(ModelConfig, {**to_dict(PRESETS[name]), **changes}, key="model")

@@ -1,6 +1,6 @@
 """The model folder: everything a trained model needs to translate, as data that runs no code when it is read.
 
-config.json         architecture, system, languages, vocabulary sizes, format version
+config.json         architecture, system, languages, vocabulary sizes, checksum of the weights, format version
 model.safetensors   weights, in float32, half precision or eight bits (see stored_weights.py)
 tokenizer.model     or source.model and target.model; .dict.json instead of .model in imported models
 generation.json     default decoding settings
@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from maskpredict.config import from_dict, to_dict
-from maskpredict.corpus.dataset import Languages
 from maskpredict.errors import UserError
+from maskpredict.languages import Languages
+from maskpredict.model.checksum import CHECKSUM_KEY, checksum_of, verify
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.parameter_shapes import check_weights, parameter_shapes
 from maskpredict.model.safetensors_file import Precision
@@ -54,7 +55,8 @@ class ModelFolder:
         with new_folder(folder, overwrite=overwrite, marker=CONFIG_FILE) as partial:
             self.tokenizers.save(partial)
             write_weights(self.weights, partial / WEIGHTS_FILE, precision)
-            _write_json(partial / CONFIG_FILE, self._description())
+            checksum = checksum_of(partial / WEIGHTS_FILE)
+            _write_json(partial / CONFIG_FILE, {**self._description(), CHECKSUM_KEY: checksum})
             _write_json(partial / GENERATION_FILE, dict(self.generation))
             (partial / CARD_FILE).write_text(self.card or self._plain_card(), encoding="utf-8")
 
@@ -92,6 +94,8 @@ class ModelFolder:
             system = str(description["system"])
         except (KeyError, TypeError) as error:
             raise UserError(f"{folder / CONFIG_FILE} is damaged: {error} is missing or malformed.") from error
+        weights = StoredWeights(folder / WEIGHTS_FILE)
+        verify(folder / WEIGHTS_FILE, description.get(CHECKSUM_KEY))
         generation = folder / GENERATION_FILE
         card = folder / CARD_FILE
         return cls(
@@ -99,7 +103,7 @@ class ModelFolder:
             config,
             languages,
             Tokenizers.load(folder),
-            StoredWeights(folder / WEIGHTS_FILE),
+            weights,
             _read_json(generation) if generation.exists() else {},
             card.read_text(encoding="utf-8") if card.exists() else "",
         )

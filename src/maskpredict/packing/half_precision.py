@@ -19,6 +19,7 @@ from maskpredict.errors import UserError
 
 OPTIMIZER_FILE = "optimizer.safetensors"
 """File of a checkpoint with the optimizer's moments; all other files hold weights."""
+_CHECKSUM_KEY = "weights_checksum"
 _MOMENTS = ("exp_avg.", "exp_avg_sq.")
 _WIDE: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
 _SIZES = {"F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4}
@@ -51,6 +52,18 @@ def to_half_precision(path: Path) -> Iterator[bytes]:
         for tensor in tensors:
             file.seek(tensor.first)
             yield from _content(file, tensor, path)
+
+
+def without_checksum(path: Path) -> Iterator[bytes]:
+    """A model folder's config.json without the checksum of its weights, which are others in 16 bits."""
+    content = path.read_bytes()
+    try:
+        description = json.loads(content)
+        del description[_CHECKSUM_KEY]
+    except (ValueError, KeyError, TypeError):  # not ours, or of a model folder without a checksum
+        yield content
+        return
+    yield (json.dumps(description, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def _read_header(file: BinaryIO, path: Path) -> tuple[list[_Tensor], dict[str, str] | None]:

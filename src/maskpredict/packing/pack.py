@@ -10,7 +10,7 @@ from typing import Literal
 from maskpredict.errors import UserError
 from maskpredict.new_folder import new_folder
 from maskpredict.packing.compression import compress
-from maskpredict.packing.half_precision import OPTIMIZER_FILE, to_half_precision
+from maskpredict.packing.half_precision import OPTIMIZER_FILE, to_half_precision, without_checksum
 from maskpredict.packing.manifest import BLOCK, SUFFIX, Encoding, Manifest, Member, PartFile
 from maskpredict.progress import Progress
 
@@ -73,13 +73,18 @@ def _files(folder: Path, without_optimizer: bool) -> list[Path]:
 
 
 def _pack_file(path: Path, name: str, precision: str, parts: _PartWriter) -> Member:
-    halve = precision == "float16" and path.suffix == ".safetensors"
-    content = _HashedBlocks(to_half_precision(path) if halve else _blocks(path))
+    content = _HashedBlocks(_in_half_precision(path) if precision == "float16" else _blocks(path))
     encoding: Encoding = "xz" if path.suffix in COMPRESSED else "stored"
     before = parts.total
     for block in compress(content) if encoding == "xz" else content:
         parts.write(block)
     return Member(name, content.size, content.sha256.hexdigest(), encoding, parts.total - before)
+
+
+def _in_half_precision(path: Path) -> Iterator[bytes]:
+    if path.suffix == ".safetensors":
+        return to_half_precision(path)
+    return without_checksum(path) if path.name == "config.json" else _blocks(path)
 
 
 def _blocks(path: Path) -> Iterator[bytes]:

@@ -13,9 +13,10 @@ from typing import Any, cast
 
 import torch
 
-from maskpredict.corpus.dataset import Languages, sha256
+from maskpredict.corpus.dataset import sha256
 from maskpredict.decoding.engine import Engine
 from maskpredict.errors import UserError
+from maskpredict.languages import Languages
 from maskpredict.model.folder import CARD_FILE, ModelFolder
 from maskpredict.model.stored_weights import Weights, parameter_count
 from maskpredict.runtime.find_model import find_model

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from maskpredict.corpus.dataset import Dataset
-from maskpredict.corpus.rearrange import join, turn_around
+from maskpredict.corpus.rearrange import join_datasets, reverse_dataset
 from maskpredict.distill import DistillConfig, distill
 from maskpredict.reproduce.recipe import EnlargeConfig
 
@@ -31,16 +31,16 @@ def enlarge(config: EnlargeConfig, distillation: Distillation, work: Path, *, qu
     turned, targets, back, turned_back, sources, translated = (
         folder / name for name in ("turned", "targets", "back", "turned-back", "sources", "translated")
     )
-    _make_once(turned, lambda: turn_around(work / "data", turned, config.corpora))
-    _make_once(targets, lambda: join([turned, *_gathered(work, languages.target)], targets))
+    _make_once(turned, lambda: reverse_dataset(work / "data", turned, config.corpora))
+    _make_once(targets, lambda: join_datasets([turned, *_gathered(work, languages.target)], targets))
     several = replace(distillation(targets, Path(config.model), back), choose="n_best", n=config.n)
     if not distill(several, quiet=quiet).finished:
         return False
-    _make_once(turned_back, lambda: turn_around(back, turned_back, suffix=SUFFIX))
-    _make_once(sources, lambda: join([turned_back, *_gathered(work, languages.source)], sources))
+    _make_once(turned_back, lambda: reverse_dataset(back, turned_back, suffix=SUFFIX))
+    _make_once(sources, lambda: join_datasets([turned_back, *_gathered(work, languages.source)], sources))
     if not distill(distillation(sources, work / "teacher", translated), quiet=quiet).finished:
         return False
-    join([work / "distilled", translated], work / "enlarged")
+    join_datasets([work / "distilled", translated], work / "enlarged")
     shutil.rmtree(folder)
     return True
 

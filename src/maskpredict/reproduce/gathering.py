@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from maskpredict.corpus.rearrange import turn_around
-from maskpredict.corpus.untranslated import write_untranslated
+from maskpredict.corpus.monolingual import write_monolingual
+from maskpredict.corpus.rearrange import reverse_dataset
 from maskpredict.reproduce.preparation import corpora_folder, corpus_file
 from maskpredict.reproduce.recipe import Recipe
 
@@ -25,6 +25,6 @@ def gather(recipe: Recipe, data: Path | None, work: Path) -> None:
         if language == recipe.target_language:
             like = work / "gathered" / "turned"
             shutil.rmtree(like, ignore_errors=True)
-            turn_around(work / "data", like)
-        write_untranslated(like, paths, recipe.cleaning.max_tokens, out)
+            reverse_dataset(work / "data", like)
+        write_monolingual(like, paths, recipe.cleaning.max_tokens, out)
     shutil.rmtree(work / "gathered" / "turned", ignore_errors=True)

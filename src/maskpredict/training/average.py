@@ -1,4 +1,4 @@
-"""`average`: the mean of several checkpoints or models, which is usually better than each of them."""
+"""Checkpoint averaging: the mean of the weights of several checkpoints or models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from maskpredict.training.run_folder import CONFIG_FILE, RunFolder
 
 @dataclass(frozen=True)
 class AverageReport:
-    """What was averaged into which model folder."""
+    """The checkpoints or models that were averaged, and the model folder that was written."""
 
     out: Path
     averaged: tuple[Path, ...]
@@ -27,9 +27,11 @@ class AverageReport:
 def average(sources: Sequence[Path], out: Path, *, overwrite: bool = False) -> AverageReport:
     """Write a model folder with the mean of the sources' weights.
 
-    A source is a run folder (its best checkpoints), a folder of checkpoints, a single checkpoint or a model folder.
+    A source is a run folder (its best checkpoints), a folder of checkpoints, a single checkpoint or a model folder. One
+    that several sources contain counts once.
     """
-    folders = [folder for source in sources for folder in _folders(source)]
+    named = [folder for source in sources for folder in _folders(source)]
+    folders = list({_identity(folder): folder for folder in reversed(named)}.values())[::-1]
     models = [_without_weights(folder) for folder in folders]
     for folder, model in zip(folders, models, strict=True):
         if _kind(model) != _kind(models[0]):
@@ -40,20 +42,28 @@ def average(sources: Sequence[Path], out: Path, *, overwrite: bool = False) -> A
 
 
 def _folders(source: Path) -> list[Path]:
-    """The checkpoints or the model that a path given by the user stands for."""
+    """Resolve a path given by the user to checkpoints or a model folder."""
     if is_model_folder(source) or (source / STATE_FILE).is_file():
         return [source]
     best = RunFolder(_run_config(source)).best if (source / CONFIG_FILE).is_file() else source
-    found = checkpoints(best)
-    if not found:
+    folders = checkpoints(best)
+    if not folders:
         raise UserError(f"{source} has no checkpoints to average; name a run, checkpoints or model folders.")
-    return found
+    return folders
+
+
+def _identity(folder: Path) -> tuple[Path, str]:
+    """Equal for two copies of one checkpoint: a run may keep an update among its best and as its newest."""
+    resolved = folder.resolve()
+    if is_model_folder(folder):
+        return resolved, ""
+    return resolved.parent.parent, resolved.name
 
 
 def _without_weights(folder: Path) -> ModelFolder:
-    """All of a model but its weights; a checkpoint has only those, its run knows the rest."""
+    """The model folder of a model or checkpoint, without weights; that of a checkpoint comes from its run."""
     if is_model_folder(folder):
-        # The card speaks of the scores of that one model.
+        # The model card has the scores of that model alone.
         return replace(ModelFolder.read(folder), weights={}, card="")
     run = folder.resolve().parent.parent
     if not (run / CONFIG_FILE).is_file():
@@ -76,7 +86,7 @@ def _run_config(run: Path) -> TrainConfig:
 
 
 def _kind(model: ModelFolder) -> tuple[object, ...]:
-    """What models must have in common for the mean of their weights to mean anything."""
+    """System, shape, languages and vocabulary, which models must share to be averaged."""
     sides = (model.tokenizers.source, model.tokenizers.target)
     vocabularies = [side.pieces(range(side.vocab_size)) for side in sides]
     return model.system, replace(model.config, dropout=0.0), model.languages, vocabularies

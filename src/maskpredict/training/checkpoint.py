@@ -1,9 +1,9 @@
-"""Checkpoints: what an interrupted run continues from, and the best ones, which the finished model averages.
+"""Checkpoints: the newest, to resume from, and the best, which are averaged into the finished model.
 
-RUN/checkpoints/update-N/   weights, optimiser memory and place in the data; only the newest is kept
+RUN/checkpoints/update-N/   weights, optimizer state and position in the data; only the newest is kept
 RUN/best-K/update-N/        weights and validation loss of the best so far
 
-No random state is saved: it is a function of the place in the data (see `engine.part_seed`).
+No random state is saved: it is a function of the position in the data (see `engine.part_seed`).
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from maskpredict.errors import UserError
 from maskpredict.model.folder import WEIGHTS_FILE as MODEL_WEIGHTS_FILE
 from maskpredict.model.folder import is_model_folder
 from maskpredict.new_folder import new_folder
-from maskpredict.training.feed import Position
+from maskpredict.training.loader import Position
 
 STATE_FILE, WEIGHTS_FILE, OPTIMIZER_FILE = "state.json", "weights.safetensors", "optimizer.safetensors"
 
 
 @dataclass(frozen=True)
 class RunState:
-    """Where a run stands."""
+    """Progress of a run."""
 
     update: int = 0
     """Updates made."""
     position: Position = field(default_factory=Position)
-    """Where the next update starts."""
+    """Position of the next update."""
     seconds: float = 0.0
     """Time spent in training so far, over all pieces."""
     best_loss: float | None = None
     """Lowest validation loss so far."""
     validations_since_best: int = 0
     forgot_at: int | None = None
-    """Updates made when the run was last continued without its optimiser's memory."""
+    """Updates made when the run was last resumed without its optimizer state."""
 
     @classmethod
     def read(cls, folder: Path) -> RunState:
@@ -57,7 +57,7 @@ class RunState:
 def save_checkpoint(
     folder: Path, state: RunState, weights: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]
 ) -> None:
-    """Write a checkpoint to continue from, then remove older ones and what a killed process left half written."""
+    """Write a checkpoint to resume from, then remove older ones and unfinished ones of killed processes."""
     target = folder / f"update-{state.update:08d}"
     with new_folder(target, overwrite=True, marker=STATE_FILE) as partial:
         save_file(_plain(weights), partial / WEIGHTS_FILE)
@@ -82,9 +82,9 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def keep_best(folder: Path, state: RunState, loss: float, weights: Mapping[str, Tensor], count: int) -> None:
-    """Keep these weights if they are among the `count` with the lowest validation loss."""
+    """Keep a checkpoint if it is among the `count` with the lowest validation loss."""
     target = folder / f"update-{state.update:08d}"
-    # A run that was killed after this update, and continued from before it, meets its own earlier result here.
+    # A run that was killed after this update, and resumed from before it, finds its earlier checkpoint here.
     kept = {path: best_loss(path) for path in checkpoints(folder) if path != target}
     if count < 1 or (len(kept) >= count and loss >= max(kept.values())):
         return

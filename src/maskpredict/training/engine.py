@@ -1,8 +1,8 @@
-"""How one part of an update is computed: forward pass, backward pass, gradients added up.
+"""Forward and backward pass of a micro-batch, with gradient accumulation.
 
 - `EagerEngine` runs the system's loss as it is written, on any device and any batch.
-- `CapturedEngine` records it for one packed shape as a CUDA graph, so that a part costs one launch, and compiles it
-  first if asked, which fuses what lies between the matrix products: the same loss within rounding, four times as fast.
+- `CapturedEngine` captures it as a CUDA graph of one packed shape, so that a micro-batch costs one launch. Compiled
+  first, if asked, the operations between matrix products are fused: the same loss within rounding, four times as fast.
   `benchmarks/training_engine.py` measures both and compares the losses.
 """
 
@@ -18,32 +18,32 @@ from torch import Tensor
 from maskpredict.corpus.batches import PairArrays
 from maskpredict.model.batch import Batch
 from maskpredict.systems.base import Loss, System
-from maskpredict.training.feed import packed_tensors, packed_tokens, to_batch
+from maskpredict.training.loader import packed_tensors, packed_tokens, to_batch
 
 WARM_UP = 3
-"""Runs before capture, as PyTorch asks for, so that one-time allocations and compilation stay out of the graph."""
+"""Runs before capture, which PyTorch requires to keep one-time allocations and compilation out of the graph."""
 
 
 class Engine(Protocol):
-    """Adds the gradients of one part to those already there."""
+    """Accumulates gradients, one micro-batch at a time."""
 
     def accumulate(self, arrays: PairArrays, seed: int) -> Tensor:
-        """Sums of the part: loss, count, then the loss's named parts in order."""
+        """Add the gradients of a micro-batch; returns its sums: loss, count, then the named parts of the loss."""
 
 
 def part_seed(run_seed: int, update: int, part: int) -> int:
-    """Seed of the masks and dropout of a part: a function of its place alone, so no random state is ever saved."""
+    """Seed of the masks and dropout of a micro-batch: a function of its position, so no random state is ever saved."""
     return int(np.random.SeedSequence([run_seed, update, part]).generate_state(1, np.uint64)[0] >> 1)
 
 
 def sums_of(loss: Loss) -> Tensor:
-    """The loss's numbers as one tensor, so that workers can add theirs in one message."""
+    """The numbers of a loss as one tensor, so that one all-reduce sums them all."""
     values = [loss.total, loss.count, *loss.parts.values()]
     return torch.stack([value.detach().to(torch.float64) for value in values])
 
 
 def mixed_precision(device: torch.device, dtype: torch.dtype) -> torch.autocast | nullcontext[None]:
-    """Autocast to `dtype`; nothing for float32."""
+    """Autocast to `dtype`; no autocast for float32."""
     if dtype == torch.float32:
         return nullcontext()
     # Under a captured graph a cached low-precision copy of a weight would never be refreshed.
@@ -51,7 +51,7 @@ def mixed_precision(device: torch.device, dtype: torch.dtype) -> torch.autocast 
 
 
 class EagerEngine:
-    """Plain PyTorch."""
+    """Eager PyTorch."""
 
     def __init__(
         self, system: System, dtype: torch.dtype, max_length: int, scaler: torch.amp.GradScaler | None = None
@@ -59,7 +59,7 @@ class EagerEngine:
         self.system, self.dtype, self.max_length, self.scaler = system, dtype, max_length, scaler
 
     def accumulate(self, arrays: PairArrays, seed: int) -> Tensor:
-        """Sums of the part: loss, count, then the loss's named parts in order."""
+        """Add the gradients of a micro-batch; returns its sums: loss, count, then the named parts of the loss."""
         torch.manual_seed(seed)
         batch = to_batch(arrays, self.system.device, self.max_length)
         with mixed_precision(self.system.device, self.dtype):
@@ -70,7 +70,7 @@ class EagerEngine:
 
 
 class CapturedEngine:
-    """One captured step of one fixed packed shape, compiled if asked; CUDA only."""
+    """A CUDA graph of one fixed packed shape, compiled if asked."""
 
     def __init__(self, system: System, dtype: torch.dtype, max_length: int, *, compiled: bool = False) -> None:
         self.system, self.dtype, self.max_length = system, dtype, max_length
@@ -80,7 +80,7 @@ class CapturedEngine:
         self.sums = torch.empty(0)
 
     def accumulate(self, arrays: PairArrays, seed: int) -> Tensor:
-        """Sums of the part: loss, count, then the loss's named parts in order."""
+        """Add the gradients of a micro-batch; returns its sums: loss, count, then the named parts of the loss."""
         fresh = self._tensors(arrays)
         if self.graph is None:
             self._capture(fresh)
@@ -112,9 +112,9 @@ class CapturedEngine:
         return loss.total, sums_of(loss)
 
     def _capture(self, fresh: list[Tensor]) -> None:
-        """Record forward and backward; the gradients there are keep their values."""
+        """Capture forward and backward; gradients accumulated so far keep their values."""
         self.inputs = [tensor.to(self.system.device) for tensor in fresh]
-        kept = [_gradient(p).clone() for p in self.system.parameters()]
+        accumulated = [_gradient(p).clone() for p in self.system.parameters()]
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -125,12 +125,12 @@ class CapturedEngine:
         with torch.cuda.graph(self.graph):
             total, self.sums = self.run(*self.inputs)
             total.backward()
-        for parameter, gradient in zip(self.system.parameters(), kept, strict=True):
+        for parameter, gradient in zip(self.system.parameters(), accumulated, strict=True):
             _gradient(parameter).copy_(gradient)
 
 
 def _gradient(parameter: torch.nn.Parameter) -> Tensor:
-    """A parameter's gradient, made of zeros if there is none yet: a graph needs it at a fixed address."""
+    """The gradient of a parameter, allocated if there is none yet: a graph needs it at a fixed address."""
     if parameter.grad is None:
         parameter.grad = torch.zeros_like(parameter)
     return parameter.grad

@@ -1,7 +1,7 @@
 """The training loop: one for every system.
 
-A run is a sequence of updates. Each is a function of the weights so far and of its place in the data, so a run that
-stopped for any reason (end of its time, Ctrl-C, a killed process) goes on from its last checkpoint to the same end.
+A run is a sequence of updates. Each is a function of the current weights and of its position in the data, so a run that
+stopped for any reason (time limit, Ctrl-C, a killed process) resumes from its last checkpoint and ends the same.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import torch
 from maskpredict.corpus.batches import PackedBatches, PaddedBatches
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.errors import UserError
+from maskpredict.full_disk import explain_full_disk
 from maskpredict.model.module_weights import load_weights, tensors_of
 from maskpredict.model.padding import round_up
 from maskpredict.progress import Progress, Task
@@ -31,105 +32,110 @@ from maskpredict.training.checkpoint import (
     save_checkpoint,
 )
 from maskpredict.training.config import TrainConfig
+from maskpredict.training.distributed import ProcessGroup, join_process_group, local_device
 from maskpredict.training.engine import CapturedEngine, EagerEngine, Engine
-from maskpredict.training.feed import Feed, Update
-from maskpredict.training.interruption import interruptible
-from maskpredict.training.metrics import Metrics, Speed
+from maskpredict.training.loader import Update, UpdateLoader
+from maskpredict.training.metrics import MetricsLog, Throughput
 from maskpredict.training.optimizer import Optimizer
-from maskpredict.training.parallel import Workers, own_device, workers
 from maskpredict.training.run_folder import RunFolder
 from maskpredict.training.schedule import learning_rate, rewarmup_share
-from maskpredict.training.setup import arithmetic, is_captured, new_system, save_model, training_split
+from maskpredict.training.setup import compute_dtype, new_system, save_model, training_split, uses_cuda_graph
+from maskpredict.training.signals import catch_signals
 from maskpredict.training.validation import Validation
 
 SECONDS_BETWEEN_RECORDS = 1.0
-"""Reading a loss makes the host wait for a GPU, so it is not done at every update there."""
+"""Minimum time between two reads of the loss on a GPU, each of which synchronizes with it."""
 
 
 @dataclass(frozen=True)
 class TrainResult:
-    """How a call of `train` ended."""
+    """Outcome of a call of `train`."""
 
     finished: bool
     """False when the run was interrupted; the same call continues it."""
     updates: int
     model: Path | None
     """The finished model folder."""
+    signal: int | None = None
+    """Number of the signal (SIGINT or SIGTERM) that ended the call, if one did."""
 
 
 def train(config: TrainConfig, *, stop_after: float | None = None, quiet: bool = False) -> TrainResult:
-    """Train a model, or continue a run; with `stop_after`, leave cleanly after that many seconds."""
-    deadline = time.monotonic() + stop_after if stop_after else None
+    """Train a model, or resume a run; with `stop_after`, stop with a checkpoint after that many seconds."""
+    deadline = time.monotonic() + stop_after if stop_after is not None else None
     if config.threads:
         torch.set_num_threads(config.threads)
-    device = own_device(config.device)
+    device = local_device(config.device)
     with (
-        workers(device) as team,
-        Progress(quiet=quiet or not team.first) as progress,
-        interruptible() as interrupted,
+        join_process_group(device) as group,
+        Progress(quiet=quiet or not group.is_main) as progress,
+        catch_signals() as signals,
     ):
-        run = Run(config, device, team)
+        run = Run(config, device, group)
         task = progress.task("Training", total=config.steps)
         task.advance(run.state.update)
         try:
-            run.go(task, lambda: bool(interrupted) or (deadline is not None and time.monotonic() > deadline))
+            with explain_full_disk(config.run):
+                run.make_updates(task, lambda: bool(signals) or (deadline is not None and time.monotonic() > deadline))
         finally:
             run.close()
-        model = run.finish() if run.finished else None
-    return TrainResult(run.finished, run.state.update, model)
+        if run.finished:
+            return TrainResult(True, run.state.update, run.finish())
+        number = int(group.max(float(signals[0] if signals else 0), device))  # all processes end alike
+        return TrainResult(False, run.state.update, None, number or None)
 
 
 class Run:
-    """Everything a run holds between two updates."""
+    """The state of a run between two updates."""
 
-    def __init__(self, config: TrainConfig, device: torch.device, team: Workers) -> None:
-        self.config, self.device, self.team = config, device, team
+    def __init__(self, config: TrainConfig, device: torch.device, group: ProcessGroup) -> None:
+        self.config, self.device, self.group = config, device, group
         self.dataset = Dataset(Path(config.data))
         self.folder = RunFolder(config)
-        self.dtype = arithmetic(config, device)
+        self.dtype = compute_dtype(config, device)
         self.system = new_system(config, self.dataset).to(device).train()
         self.names = [name for name, _ in self.system.named_parameters()]
         self.scaler = torch.amp.GradScaler(device.type) if self.dtype == torch.float16 else None
-        self.optimizer = Optimizer(self.system, config.optimizer, team, self.scaler)
+        self.optimizer = Optimizer(self.system, config.optimizer, group, self.scaler)
         self.part_tokens = config.batch.part_tokens
-        self.engine, self.feed = self._engine()
-        self.validation = Validation(config, self.dataset, self.system, team)
-        # Only now, so that a mistake in the config leaves no folder behind.
-        if team.first:
+        self.engine, self.loader = self._engine()
+        self.validation = Validation(config, self.dataset, self.system, group)
+        # Created last, so that a mistake in the config leaves no folder behind.
+        if group.is_main:
             self.folder.open(config)
-        team.wait()
-        self.state = self._continue()
-        self.metrics = Metrics(self.folder.path, self.state.update) if team.first else None
-        self.speed, self.sums = Speed(), torch.zeros(0)
+        group.barrier()
+        self.state = self._resume()
+        self.metrics = MetricsLog(self.folder.path, self.state.update) if group.is_main else None
+        self.throughput, self.sums = Throughput(), torch.zeros(0)
 
     @property
     def finished(self) -> bool:
-        """True when nothing is left to do."""
+        """Whether the run has reached its end."""
         patience = self.config.validation.patience
         out_of_patience = patience is not None and self.state.validations_since_best >= patience
-        return self._share() >= 1.0 or out_of_patience
+        return self._progress() >= 1.0 or out_of_patience
 
-    def _share(self) -> float:
-        """How much of the run lies behind, 0 to 1, by updates or by time."""
+    def _progress(self) -> float:
+        """Finished share of the run, 0 to 1, by updates or by time."""
         by_time = self.state.seconds / self.config.seconds if self.config.seconds else 0.0
         return max(self.state.update / self.config.steps, by_time)
 
-    def _continue(self) -> RunState:
+    def _resume(self) -> RunState:
         saved = checkpoints(self.folder.checkpoints)
         if not saved:
             return RunState()
         load_weights(self.system, load_tensors(saved[-1] / WEIGHTS_FILE))
         state = RunState.read(saved[-1])
-        memory = saved[-1] / OPTIMIZER_FILE
-        if not memory.exists():  # `maskpredict pack --without-optimizer` leaves it out
+        moments = saved[-1] / OPTIMIZER_FILE
+        if not moments.exists():  # `maskpredict pack --without-optimizer` leaves it out
             return replace(state, forgot_at=state.update)
-        self.optimizer.restore(self.names, load_tensors(memory))
+        self.optimizer.restore(self.names, load_tensors(moments))
         return state
 
-    def _engine(self) -> tuple[Engine, Feed]:
-        batch, captured = self.config.batch, is_captured(self.config, self.device, self.dtype)
-        # Every worker computes the same number of parts; where there would be fewer than workers, they are smaller.
-        parts = round_up(max(1, round(batch.tokens / self.part_tokens)), self.team.size)
+    def _engine(self) -> tuple[Engine, UpdateLoader]:
+        batch, captured = self.config.batch, uses_cuda_graph(self.config, self.device, self.dtype)
+        # Every process computes the same number of micro-batches, smaller ones where there would be too few.
+        parts = round_up(max(1, round(batch.tokens / self.part_tokens)), self.group.world_size)
         batches = (PackedBatches if captured else PaddedBatches)(
             training_split(self.config, self.dataset),
             self.system.special,
@@ -138,16 +144,16 @@ class Run:
             slot=self.system.reserves_slot,
             seed=self.config.seed,
         )
-        feed = Feed(batches, parts, self.team.rank, self.team.size)
+        feed = UpdateLoader(batches, parts, self.group.rank, self.group.world_size)
         if captured:
             compiled = self.config.engine != "captured"
             return CapturedEngine(self.system, self.dtype, batch.max_length, compiled=compiled), feed
         return EagerEngine(self.system, self.dtype, batch.max_length, self.scaler), feed
 
-    def go(self, task: Task, stop: Callable[[], bool]) -> None:
-        """Make updates until the run is finished or `stop()` says so; then save."""
+    def make_updates(self, task: Task, stop: Callable[[], bool]) -> None:
+        """Make updates until the run is finished or `stop()` is True; then save a checkpoint."""
         started, before = time.monotonic(), self.state.seconds
-        updates = self.feed.updates(self.state.position)
+        updates = self.loader.updates(self.state.position)
         try:
             while not self.finished:
                 update = next(updates)
@@ -156,14 +162,14 @@ class Run:
                 except torch.OutOfMemoryError as error:
                     self._use_smaller_parts(error)
                     updates.close()
-                    updates = self.feed.updates(self.state.position)
+                    updates = self.loader.updates(self.state.position)
                     continue
-                seconds = self.team.largest(before + time.monotonic() - started, self.device)
+                seconds = self.group.max(before + time.monotonic() - started, self.device)
                 self.state = replace(self.state, update=self.state.update + 1, position=update.after, seconds=seconds)
                 self._record(task)
                 if self._validation_is_due(update):
                     self._validate()
-                if self.team.agree(stop(), self.device):
+                if self.group.any(stop(), self.device):
                     break
                 if self.state.update % self.config.checkpoint_every == 0:
                     self.save()
@@ -173,38 +179,40 @@ class Run:
 
     def _learn(self, update: Update) -> None:
         number = self.state.update + 1
-        rate = learning_rate(self.config.optimizer, number, self._share())
+        rate = learning_rate(self.config.optimizer, number, self._progress())
         rate *= rewarmup_share(self.state.forgot_at, number, self.config.rewarmup)
         sums = self.optimizer.update(self.engine, update, number, self.config.seed, rate)
         self.sums = sums if len(self.sums) == 0 else self.sums + sums
-        self.speed.tokens += self.team.size * sum(part.arrays.target_tokens for part in update.parts)
+        self.throughput.tokens += self.group.world_size * sum(part.arrays.target_tokens for part in update.parts)
 
     def _use_smaller_parts(self, error: torch.OutOfMemoryError) -> None:
-        """Compute the same updates in parts of half the size, for a device with less memory than was thought."""
+        """Halve the micro-batches after the device ran out of memory; updates stay the same."""
         smaller = self.part_tokens // 2
-        # Several workers would have to agree, and below two sentences there is nothing to halve.
-        if self.team.size > 1 or smaller < 2 * self.config.batch.max_length:
+        # Several processes would have to agree, and below two sentences there is nothing to halve.
+        if self.group.world_size > 1 or smaller < 2 * self.config.batch.max_length:
             raise UserError(
-                f"parts of {self.part_tokens} tokens do not fit the memory; make batch.part_tokens, "
-                "batch.max_length or the model smaller."
+                f"micro-batches of {self.part_tokens} tokens do not fit the memory; reduce batch.part_tokens, "
+                "batch.max_length or the size of the model."
             ) from error
         logging.getLogger(__name__).warning(
-            "Parts of %d tokens do not fit the memory; going on with %d (batch.part_tokens).", self.part_tokens, smaller
+            "Micro-batches of %d tokens do not fit the memory; continuing with %d (batch.part_tokens).",
+            self.part_tokens,
+            smaller,
         )
         self.part_tokens = smaller
         del self.engine
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
-        self.engine, self.feed = self._engine()
+        self.engine, self.loader = self._engine()
 
     def _record(self, task: Task) -> None:
-        """Every update where reading is free, else about once a second."""
-        if self.device.type == "cuda" and time.monotonic() - self.speed.since < SECONDS_BETWEEN_RECORDS:
+        """Record the loss: at every update on a CPU, about once a second on a GPU."""
+        if self.device.type == "cuda" and time.monotonic() - self.throughput.since < SECONDS_BETWEEN_RECORDS:
             task.advance()
             return
         total, count, *parts = self.sums.tolist()
         self.sums = torch.zeros(0)
-        speed = self.speed.reading()
+        speed = self.throughput.tokens_per_second()
         rate = float(self.optimizer.adam.param_groups[0]["lr"])
         values = {"loss": total / count}
         values |= {name: part / count for name, part in zip(self.system.loss_parts, parts, strict=True)}
@@ -231,30 +239,30 @@ class Run:
             if self.config.validation.bleu_sentences:
                 losses["bleu"] = self.validation.bleu()
             self.metrics.record("valid", self.state.update, losses)
-        self.team.wait()
-        self.speed = Speed()
+        self.group.barrier()
+        self.throughput = Throughput()
 
     def save(self) -> None:
-        """Write a checkpoint to continue from."""
-        if self.team.first:
+        """Write a checkpoint to resume from."""
+        if self.group.is_main:
             save_checkpoint(
                 self.folder.checkpoints,
                 self.state,
                 tensors_of(self.system),
-                self.optimizer.memory(self.names),
+                self.optimizer.state(self.names),
             )
-        self.team.wait()
+        self.group.barrier()
 
     def finish(self) -> Path:
         """Average the best checkpoints into the finished model folder."""
-        if self.team.first:
+        if self.group.is_main:
             best = checkpoints(self.folder.best)
             weights = average_weights(best) if best else tensors_of(self.system)
             save_model(self.folder.model, self.system, weights, self.dataset)
-        self.team.wait()
+        self.group.barrier()
         return self.folder.model
 
     def close(self) -> None:
-        """Flush the metrics."""
+        """Close the metrics."""
         if self.metrics:
             self.metrics.close()

@@ -1,4 +1,4 @@
-"""The record of a run: metrics.jsonl, the same numbers for TensorBoard, and speed."""
+"""Metrics of a run: metrics.jsonl, the same numbers for TensorBoard, and throughput."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import time
 from pathlib import Path
 from typing import Any
 
+from maskpredict.new_file import new_file
+
 METRICS_FILE = "metrics.jsonl"
 
 
-class Metrics:
+class MetricsLog:
     """Appends records to RUN/metrics.jsonl and RUN/tensorboard."""
 
     def __init__(self, run: Path, updates_made: int) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
         self.path = run / METRICS_FILE
-        _forget_after(self.path, updates_made)
+        _drop_records_after(self.path, updates_made)
         self.file = self.path.open("a", encoding="utf-8")
         self.board = SummaryWriter(str(run / "tensorboard"), purge_step=updates_made + 1)
 
@@ -30,29 +32,30 @@ class Metrics:
                 self.board.add_scalar(f"{kind}/{name}", value, update)
 
     def close(self) -> None:
-        """Flush both."""
+        """Flush and close both."""
         self.file.close()
         self.board.close()
 
 
-def _forget_after(path: Path, update: int) -> None:
-    """Drop what an interrupted run recorded after the checkpoint from which it now continues."""
+def _drop_records_after(path: Path, update: int) -> None:
+    """Drop the records after the checkpoint from which a run continues."""
     if not path.exists():
         return
     lines = path.read_text(encoding="utf-8").split("\n")
     kept = [line for line in lines if line.endswith("}") and json.loads(line)["update"] <= update]
-    path.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+    with new_file(path) as file:
+        file.write("".join(line + "\n" for line in kept).encode())
 
 
-class Speed:
-    """Tokens per second since the last reading."""
+class Throughput:
+    """Counts tokens and measures tokens per second."""
 
     def __init__(self) -> None:
         self.tokens = 0
         self.since = time.monotonic()
 
-    def reading(self) -> float:
-        """Tokens per second; starts a new measurement."""
+    def tokens_per_second(self) -> float:
+        """Tokens per second since the last call."""
         now = time.monotonic()
         rate = self.tokens / max(now - self.since, 1e-9)
         self.tokens, self.since = 0, now

@@ -1,4 +1,4 @@
-"""From summed gradients to new weights: normalise by the global count, clip, AdamW."""
+"""AdamW on summed gradients: normalize by the global token count, clip, step."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from torch import Tensor
 
 from maskpredict.systems.base import System
 from maskpredict.training.config import OptimizerConfig
+from maskpredict.training.distributed import ProcessGroup
 from maskpredict.training.engine import Engine, part_seed
-from maskpredict.training.feed import Update
-from maskpredict.training.parallel import Workers
+from maskpredict.training.loader import Update
 
 SCALER = "loss_scale"
-"""Under which name the state of float16's loss scale is saved."""
+"""Name under which a checkpoint keeps the loss scale of float16."""
 
 
 class Optimizer:
-    """AdamW over gradients that an engine has summed."""
+    """AdamW over the gradients that an engine has accumulated."""
 
     def __init__(
         self,
         system: System,
         config: OptimizerConfig,
-        workers: Workers,
+        group: ProcessGroup,
         scaler: torch.amp.GradScaler | None = None,
     ) -> None:
-        self.config, self.workers, self.scaler = config, workers, scaler
+        self.config, self.group, self.scaler = config, group, scaler
         self.parameters = list(system.parameters())
         self.adam = torch.optim.AdamW(
             self.parameters,
@@ -37,14 +37,14 @@ class Optimizer:
         )
 
     def update(self, engine: Engine, update: Update, number: int, seed: int, rate: float) -> Tensor:
-        """Learn from an update; returns its sums over all workers (loss, count, then named parts)."""
+        """Make one step; returns the sums of the update over all processes (loss, count, then named parts)."""
         self.adam.zero_grad(set_to_none=False)
         sums = torch.stack([engine.accumulate(p.arrays, part_seed(seed, number, p.number)) for p in update.parts]).sum(
             0
         )
         gradients = [p.grad for p in self.parameters if p.grad is not None]
-        self.workers.sum([*gradients])
-        self.workers.sum([sums])
+        self.group.all_reduce([*gradients])
+        self.group.all_reduce([sums])
         if self.scaler:
             self.scaler.unscale_(self.adam)
         torch._foreach_div_(gradients, sums[1].to(gradients[0].dtype))
@@ -59,8 +59,8 @@ class Optimizer:
             self.adam.step()
         return sums
 
-    def memory(self, names: list[str]) -> dict[str, Tensor]:
-        """What the optimiser remembers, by parameter name, to be saved; empty before the first update."""
+    def state(self, names: list[str]) -> dict[str, Tensor]:
+        """Moments and step counts by parameter name, for a checkpoint; empty before the first update."""
         moments = {
             f"{kind}.{name}": state[kind]
             for name, parameter in zip(names, self.parameters, strict=True)
@@ -73,7 +73,7 @@ class Optimizer:
         return moments
 
     def restore(self, names: list[str], saved: dict[str, Tensor]) -> None:
-        """Take up what `memory` returned."""
+        """Load what `state` returned."""
         for name, parameter in zip(names, self.parameters, strict=True):
             if f"exp_avg.{name}" not in saved:
                 continue

@@ -1,8 +1,8 @@
-"""The run folder: what a training run leaves behind and continues from.
+"""The run folder of a training run.
 
 config.yaml       every value the run uses
 metrics.jsonl     losses, rates and scores; tensorboard/ holds the same
-checkpoints/      to continue from
+checkpoints/      to resume from
 best-K/           the best by validation loss
 model/            the finished model folder
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from maskpredict.config import dump_config, load_config, to_dict
 from maskpredict.errors import UserError
+from maskpredict.new_file import new_file
 from maskpredict.training.config import TrainConfig
 
 CONFIG_FILE = "config.yaml"
@@ -21,11 +22,11 @@ MAY_CHANGE = (
     *("run", "steps", "seconds", "validation", "rewarmup", "checkpoint_every", "keep_best"),
     *("device", "precision", "engine", "threads"),
 )
-"""Values that may differ when a run is continued; any other would make it another run."""
+"""Keys that may change when a run is resumed; any other change would make it another run."""
 
 
 class RunFolder:
-    """Paths within a run folder, and the check that a continued run is the same run."""
+    """Paths within a run folder, and the check that a resumed run is the same run."""
 
     def __init__(self, config: TrainConfig) -> None:
         self.path = Path(config.run)
@@ -36,12 +37,18 @@ class RunFolder:
     def open(self, config: TrainConfig) -> None:
         """Create the folder or check that it holds the same run, then write the config."""
         written = self.path / CONFIG_FILE
+        if self.path.exists() and not self.path.is_dir():
+            raise UserError(f"{self.path} is not a folder; choose another place for `run`.")
         if written.exists():
             _refuse_other_run(load_config(TrainConfig, written), config, self.path)
         elif self.path.exists() and any(self.path.iterdir()):
             raise UserError(f"{self.path} is not empty and holds no run; choose another folder for `run`.")
-        self.path.mkdir(parents=True, exist_ok=True)
-        written.write_text(dump_config(config), encoding="utf-8")
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{self.path} cannot be made: {error.strerror}; choose another place for `run`.") from error
+        with new_file(written) as file:
+            file.write(dump_config(config).encode())
 
 
 def _refuse_other_run(old: TrainConfig, new: TrainConfig, path: Path) -> None:

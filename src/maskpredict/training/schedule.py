@@ -1,4 +1,4 @@
-"""The learning rate over a run."""
+"""Learning-rate schedules."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from maskpredict.training.config import OptimizerConfig
 
 
 def rewarmup_share(forgot_at: int | None, update: int, rewarmup: int) -> float:
-    """Share of the schedule's rate for an update, counted from 1, of a run that lost its moments at `forgot_at`.
+    """Factor of the learning rate at an update, counted from 1, of a run that lost its moments at `forgot_at`.
 
-    The first steps of fresh moments are too sure of themselves for the rate that the run has reached.
+    The first steps with fresh moments are too large at the full rate.
     """
     return 1.0 if forgot_at is None else min(1.0, (update - forgot_at) / max(rewarmup, 1))
 
 
 def learning_rate(config: OptimizerConfig, update: int, done: float) -> float:
-    """Rate of an update, counted from 1, when a share `done` of the run (0 to 1) lies behind it."""
+    """Learning rate of an update, counted from 1; `done` is the finished share of the run, 0 to 1."""
     peak = config.rate * min(1.0, update / max(config.warmup, 1))
     if config.schedule == "linear":
         return peak * max(0.0, 1.0 - done)

@@ -1,4 +1,4 @@
-"""What a run is made of, as its config says: system, arithmetic, kind of engine; and the model folder it ends in."""
+"""Building blocks of a run from its config: system, training split, dtype, CUDA graphs; and its model folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from maskpredict.model.module_weights import load_weights
 from maskpredict.systems import find_system, vocabulary_of
 from maskpredict.systems.base import System
 from maskpredict.training.config import TrainConfig
-from maskpredict.training.start import start_weights
+from maskpredict.training.initialization import initial_weights
 
 
 def save_model(folder: Path, system: System, weights: dict[str, Tensor], dataset: Dataset) -> None:
@@ -33,24 +33,19 @@ def save_model(folder: Path, system: System, weights: dict[str, Tensor], dataset
 
 
 def new_system(config: TrainConfig, dataset: Dataset) -> System:
-    """The system to train, with fresh weights or those it is to start from."""
+    """Build the system to train, with random weights or those of `start_from`."""
     torch.manual_seed(config.seed)
     shape = preset(config.preset, config.model)
     if shape.embeddings == "shared" and not dataset.tokenizers.joint:
         raise UserError("the data has separate vocabularies: set model.embeddings to target or separate.")
-    if shape.max_positions <= config.batch.max_length:
-        raise UserError(
-            f"batch.max_length is {config.batch.max_length}; "
-            f"it must be below model.max_positions ({shape.max_positions})."
-        )
     system = find_system(config.system)(shape, vocabulary_of(dataset.tokenizers), config.label_smoothing)
     if config.start_from:
-        load_weights(system, start_weights(system, Path(config.start_from)))
+        load_weights(system, initial_weights(system, Path(config.start_from)))
     return system
 
 
 def training_split(config: TrainConfig, dataset: Dataset) -> ParallelIds:
-    """The pairs to learn from, drawn as often as data and config say."""
+    """The training pairs, with the corpus weights of the data or of the config."""
     split = dataset.split("train")
     names = {part.name for part in split.corpora}
     if unknown := sorted(config.corpus_weights.keys() - names):
@@ -59,16 +54,16 @@ def training_split(config: TrainConfig, dataset: Dataset) -> ParallelIds:
     return replace(split, corpora=[replace(part, weight=weights.get(part.name, part.weight)) for part in split.corpora])
 
 
-def arithmetic(config: TrainConfig, device: torch.device) -> torch.dtype:
-    """What forward and backward passes compute with."""
+def compute_dtype(config: TrainConfig, device: torch.device) -> torch.dtype:
+    """The dtype of forward and backward passes."""
     if config.precision != "auto":
         dtype: torch.dtype = getattr(torch, config.precision)
         return dtype
     return torch.bfloat16 if device.type == "cuda" and torch.cuda.is_bf16_supported() else torch.float32
 
 
-def is_captured(config: TrainConfig, device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether steps are recorded, which takes packed batches."""
+def uses_cuda_graph(config: TrainConfig, device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether steps are captured as a CUDA graph, which needs packed batches."""
     able = device.type == "cuda" and dtype == torch.bfloat16
     if config.engine in ("captured", "compiled") and not able:
         raise UserError(f"engine={config.engine} needs a GPU with bfloat16; use engine=eager or auto.")

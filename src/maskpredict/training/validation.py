@@ -1,4 +1,4 @@
-"""Validation: the loss on fixed masks, so that checkpoints compare, and BLEU of a few translations."""
+"""Validation: the loss on fixed masks, so that checkpoints are comparable, and BLEU of a few translations."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from maskpredict.model.padding import padded_width
 from maskpredict.systems import find_decoder
 from maskpredict.systems.base import System
 from maskpredict.training.config import TrainConfig
+from maskpredict.training.distributed import ProcessGroup
 from maskpredict.training.engine import mixed_precision, part_seed, sums_of
-from maskpredict.training.feed import to_batch
-from maskpredict.training.parallel import Workers
+from maskpredict.training.loader import to_batch
 
 MASK_SEED = 20190417
-"""Validation masks are the same in every run, whatever its seed."""
+"""Seed of the validation masks, which are the same in all runs."""
 ROWS = 32
 """Sentences translated at once."""
 
@@ -28,8 +28,8 @@ ROWS = 32
 class Validation:
     """Measures a system on the `valid` split."""
 
-    def __init__(self, config: TrainConfig, dataset: Dataset, system: System, workers: Workers) -> None:
-        self.config, self.dataset, self.system, self.workers = config, dataset, system, workers
+    def __init__(self, config: TrainConfig, dataset: Dataset, system: System, group: ProcessGroup) -> None:
+        self.config, self.dataset, self.system, self.group = config, dataset, system, group
         self.split = dataset.split("valid")
         self.batches = PaddedBatches(
             self.split,
@@ -48,16 +48,16 @@ class Validation:
         self.system.eval()
         names = self.system.loss_parts
         sums = torch.zeros(2 + len(names), dtype=torch.float64, device=self.system.device)
-        # Without this the fixed masks would leave the generator in one and the same state every time.
+        # Otherwise the fixed masks would leave the generator in the same state after every validation.
         with torch.random.fork_rng(devices=[self.system.device] if self.system.device.type == "cuda" else []):
-            for number in range(self.workers.rank, len(self.plan), self.workers.size):
+            for number in range(self.group.rank, len(self.plan), self.group.world_size):
                 torch.manual_seed(part_seed(MASK_SEED, 0, number))
                 arrays = self.batches.arrays(self.plan[number])
                 with mixed_precision(self.system.device, dtype):
                     loss = self.system.loss(to_batch(arrays, self.system.device, self.config.batch.max_length))
                 sums += sums_of(loss)
         self.system.train()
-        self.workers.sum([sums])
+        self.group.all_reduce([sums])
         total, count, *parts = sums.tolist()
         return {
             "loss": total / count,
@@ -78,8 +78,8 @@ class Validation:
         widths = [padded_width(len(source), slot=self.system.reserves_slot) for source in sources]
         by_width = sorted(range(count), key=lambda i: widths[i])
         for group in _groups([widths[i] for i in by_width], by_width):
-            found = decoder.translate([Request(sources[i]) for i in group], self.settings)
-            for i, hypotheses in zip(group, found, strict=True):
+            translated = decoder.translate([Request(sources[i]) for i in group], self.settings)
+            for i, hypotheses in zip(group, translated, strict=True):
                 ids = hypotheses[0].ids
                 outputs[i] = self.dataset.tokenizers.target.decode(ids[: ids.index(eos)] if eos in ids else ids)
         self.system.train()
@@ -87,7 +87,7 @@ class Validation:
 
 
 def decoding_settings(system: System, settings: dict[str, Any]) -> Any:
-    """The system's settings with these values; PAD, BOS and MASK are never produced by a model trained here."""
+    """Decoding settings of a system with these values; PAD, BOS and MASK are suppressed."""
     special = system.special
     return from_dict(
         find_decoder(system.name).settings_type,
@@ -96,7 +96,7 @@ def decoding_settings(system: System, settings: dict[str, Any]) -> Any:
 
 
 def _groups(widths: list[int], items: list[int]) -> list[list[int]]:
-    """Runs of items of one width, at most ROWS long."""
+    """Consecutive items of equal width, at most ROWS together."""
     groups: list[list[int]] = []
     previous = None
     for width, item in zip(widths, items, strict=True):

@@ -1,4 +1,4 @@
-"""One file per metric over a whole test set. A new one is a new file and a line here."""
+"""Corpus-level metrics, one file each. A new metric is a new file and a line here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEFAULT_METRICS = ("bleu", "chrf", "ter")
 
 
 def find_metrics(names: Sequence[str]) -> list[CorpusMetric]:
-    """The metrics of those names, each once."""
+    """The metrics with these names, without duplicates."""
     if not names:
         raise UserError(f"no metric was named; choose some of {', '.join(METRICS)}.")
     for name in names:

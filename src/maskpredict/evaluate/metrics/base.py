@@ -1,4 +1,4 @@
-"""What a metric over a whole test set is: sacreBLEU computes it, resamples it and signs it."""
+"""Interface of corpus-level metrics, which sacreBLEU computes, resamples and signs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class CorpusMetric:
     """A metric that sacreBLEU can compute, or one derived from its `Metric` class."""
 
     name: str
-    """What the user writes."""
+    """Name on the command line."""
     title: str
-    """What tables say."""
+    """Name in tables."""
     build: Callable[[str], Metric]
     """Makes a fresh sacreBLEU metric, with the settings that suit a target language ("" if it is not known)."""
     higher_is_better: bool = True

@@ -1,4 +1,4 @@
-"""BLEU as sacreBLEU computes it on raw text, with the words of the target language."""
+"""BLEU of sacreBLEU on raw text, with the tokenizer of the target language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TER: edits, block moves among them, that turn a translation into its reference, per 100 words of it."""
+"""TER: edits, block moves included, that turn a translation into its reference, per 100 reference words."""
 
 from __future__ import annotations
 

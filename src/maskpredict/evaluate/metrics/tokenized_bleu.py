@@ -1,4 +1,4 @@
-"""BLEU over what stands between spaces, for comparison with old papers only.
+"""BLEU over words separated by spaces, for comparison with old papers only.
 
 It depends on how the text was tokenized, which its signature (`tok:none`) cannot tell: between two papers it may differ
 by more than the systems do. Give hypotheses and references that were tokenized the same way.
@@ -12,7 +12,7 @@ from maskpredict.evaluate.metrics.base import CorpusMetric
 
 
 def _build(target_language: str) -> BLEU:
-    # `force` says that the text is meant to look tokenized.
+    # `force` disables the warning that the text looks tokenized.
     return BLEU(tokenize="none", force=True)
 
 

@@ -29,8 +29,18 @@ def change(path: Path, **values: object) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
 
 
+def flip_a_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-1000] ^= 4
+    path.write_bytes(content)
+
+
 DAMAGES: dict[str, tuple[Damage, str]] = {
     "truncated weights": (lambda folder: truncate(folder / "model.safetensors"), "model.safetensors is damaged"),
+    "flipped bit": (
+        lambda folder: flip_a_bit(folder / "model.safetensors"),
+        "model.safetensors is damaged: its checksum",
+    ),
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "model.safetensors is missing"),
     "damaged json": (lambda folder: truncate(folder / "config.json"), "config.json cannot be read as JSON"),
     "damaged settings": (lambda folder: truncate(folder / "generation.json"), "generation.json"),
@@ -109,6 +119,22 @@ def test_prepare_with_flags_makes_a_data_folder_that_inspect_finds_whole(corpus:
     inspected = run("inspect", corpus / "data")
     assert inspected.exit_code == 0
     assert "9 pairs: b" in inspected.stdout
+
+
+def test_a_vocabulary_of_no_subwords_is_refused(corpus: Path) -> None:
+    result = prepared(corpus, "--vocab-size", 0)
+    assert result.exit_code == 2
+    assert "'vocabulary.size' must be a whole number of at least 1, not 0" in result.stderr
+    assert not (corpus / "data").exists()
+
+
+def test_the_report_of_prepare_is_whole_at_80_columns(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for side in ("a.xx", "a.yy"):
+        (corpus / side).write_text((corpus / side).read_text() * 2)  # a column of duplicates
+    result = prepared(corpus)
+    assert "duplica" in result.stderr, "the heading is folded"
+    assert "…" not in result.stderr
 
 
 def test_prepare_with_a_file_and_overrides(corpus: Path) -> None:

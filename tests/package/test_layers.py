@@ -19,7 +19,8 @@ PACKAGE = Path(maskpredict.__file__).parent
 # the same line: they stand side by side. A new part of the package needs a place here.
 LAYERS = [
     ["errors"],
-    ["extras", "new_folder", "progress", "yaml_dialect", "cpu", "memory"],
+    ["bounds", "cpu", "extras", "full_disk", "languages", "memory", "progress", "yaml_dialect"],
+    ["new_file", "new_folder"],
     ["config", "packing", "special_ids", "bpe"],
     ["dictionary"],
     ["tokenizer"],

@@ -1,4 +1,4 @@
-"""Text of one language as a data folder whose targets are empty, for a model to fill in."""
+"""Monolingual text as a data folder with empty targets, for distillation or back-translation."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from maskpredict.corpus.dataset import DESCRIPTION_FILE, CorpusPart, Dataset, Sp
 from maskpredict.corpus.encoding import encode_block
 from maskpredict.corpus.ids import IdsWriter
 from maskpredict.corpus.reading import printable, read_lines
-from maskpredict.corpus.rearrange import copy_but_train
+from maskpredict.corpus.rearrange import copy_all_but_train
 from maskpredict.errors import UserError
 from maskpredict.new_folder import new_folder
 
 Ids = npt.NDArray[np.integer[Any]]
 
 
-def write_untranslated(like: Path, texts: Mapping[str, Path], longest: int, out: Path) -> None:
-    """Write a data folder that has these texts, by name, as training sources; the rest is that of the folder `like`.
+def write_monolingual(like: Path, texts: Mapping[str, Path], longest: int, out: Path) -> None:
+    """Write a data folder with these texts, by name, as training sources; the other splits are those of `like`.
 
-    Left out is what has more than `longest` subwords, what occurs twice or in the training text of `like`, and
-    whatever says the same as a sentence of its other splits, which are there to be new.
+    Dropped are sentences of more than `longest` subwords, duplicates, training sentences of `like`, and sentences that
+    equal one of its other splits up to case and punctuation.
     """
     dataset, new = Dataset(like), _NewSentences(Dataset(like), longest)
     sizes, languages, parts = dataset.description.vocab_size, dataset.languages, list[CorpusPart]()
     with new_folder(out, overwrite=False, marker=DESCRIPTION_FILE) as folder:
-        copy_but_train(dataset, folder)
+        copy_all_but_train(dataset, folder)
         with (
             IdsWriter(folder / f"train.{languages.source}", sizes.source) as sources,
             IdsWriter(folder / f"train.{languages.target}", sizes.target) as targets,
         ):
             for name, path in texts.items():
                 first = sources.pairs
-                for ids in new.of(path):
+                for ids in new.read(path):
                     sources.append(ids)
                     targets.append([])
                 if sources.pairs == first:
@@ -49,7 +49,7 @@ def write_untranslated(like: Path, texts: Mapping[str, Path], longest: int, out:
 
 
 class _NewSentences:
-    """Which sentences a data folder does not have on its source side, nor any text before."""
+    """Finds sentences that neither the source side of a data folder nor an earlier text has."""
 
     def __init__(self, dataset: Dataset, longest: int) -> None:
         self.tokenizer, self.longest = dataset.tokenizers.source, longest
@@ -58,8 +58,8 @@ class _NewSentences:
         texts = [dataset.split(split).texts for split in dataset.splits]
         self.held_out = {_words(line) for text in texts if text for line in text.source}
 
-    def of(self, path: Path) -> Iterator[list[int]]:
-        """The ids of the new sentences of a file."""
+    def read(self, path: Path) -> Iterator[list[int]]:
+        """Ids of the new sentences of a file."""
         lines = [line for line in map(printable, read_lines(path)) if _words(line) not in self.held_out]
         encoded = encode_block(self.tokenizer, lines)
         for ids in np.split(encoded.flat, np.cumsum(encoded.lengths)[:-1]):

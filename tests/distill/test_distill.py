@@ -23,7 +23,7 @@ from maskpredict.corpus.prepare import PrepareConfig, prepare
 from maskpredict.corpus.reading import CorpusConfig
 from maskpredict.corpus.vocabulary import VocabularyConfig
 from maskpredict.distill import DistillConfig, distill
-from maskpredict.distill.companion import Companion
+from maskpredict.distill.worker_process import WorkerProcess
 from maskpredict.engines.torch.loading import load_system
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, pad
@@ -209,7 +209,7 @@ def test_helpers_on_the_same_device_give_the_same_as_one_process(
     report = distill(replace(config, processes=3, shard_pairs=6))
     assert report.finished
     assert contents(config.out) == contents(finished)
-    assert "Distilling: 121 " in capsys.readouterr().err  # what companions have done is counted
+    assert "Distilling: 121 " in capsys.readouterr().err  # the work of both processes is counted
 
 
 def test_helpers_stop_in_time_too(config: DistillConfig) -> None:
@@ -218,17 +218,17 @@ def test_helpers_stop_in_time_too(config: DistillConfig) -> None:
 
 
 def test_a_helper_that_fails_is_noticed(config: DistillConfig, tmp_path: Path) -> None:
-    with Companion(replace(config, teacher=tmp_path / "nowhere"), 0, 1, lambda _: None) as companion:
-        companion.process.wait()
-        with pytest.raises(UserError, match="a companion process ended with exit code 1"):
-            companion.check()
+    with WorkerProcess(replace(config, teacher=tmp_path / "nowhere"), 0, 1, lambda _: None) as worker:
+        worker.process.wait()
+        with pytest.raises(UserError, match="a worker process ended with exit code 1"):
+            worker.check()
 
 
 def test_a_helper_does_not_outlive_the_one_it_helps(config: DistillConfig) -> None:
-    with Companion(replace(config, beam_size=50), 0, 1, lambda _: None) as companion:
-        assert companion.process.stdin is not None
-        companion.process.stdin.close()
-        assert companion.process.wait(timeout=60) == 1
+    with WorkerProcess(replace(config, beam_size=50), 0, 1, lambda _: None) as worker:
+        assert worker.process.stdin is not None
+        worker.process.stdin.close()
+        assert worker.process.wait(timeout=60) == 1
     assert not config.out.exists()
 
 
@@ -421,7 +421,7 @@ def test_a_place_with_other_content_is_refused_before_any_work(config: DistillCo
     [
         ({"n": 2}, "set choose to n_best or closest"),
         ({"n": 6, "choose": "n_best"}, "between 1 and beam_size"),
-        ({"shard_pairs": 0}, "use 1 or more"),
+        ({"shard_pairs": 0}, "'shard_pairs' must be a whole number of at least 1, not 0"),
         ({"device": "tpu9"}, "cannot be used"),
     ],
 )

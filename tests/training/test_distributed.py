@@ -15,8 +15,8 @@ import torch
 from maskpredict.config import dump_config
 from maskpredict.model.folder import ModelFolder
 from maskpredict.training.config import TrainConfig
+from maskpredict.training.distributed import ProcessGroup, join_process_group, local_device
 from maskpredict.training.loop import train
-from maskpredict.training.parallel import Workers, own_device, workers
 
 MakeConfig = Callable[..., TrainConfig]
 ReadMetrics = Callable[[Path | str], list[dict[str, Any]]]
@@ -66,10 +66,10 @@ def test_two_workers_have_the_losses_and_the_weights_of_one(
 
 
 def test_a_process_that_torchrun_did_not_start_works_alone() -> None:
-    with workers(torch.device("cpu")) as team:
-        assert team == Workers(rank=0, size=1)
+    with join_process_group(torch.device("cpu")) as group:
+        assert group == ProcessGroup(rank=0, world_size=1)
         tensor = torch.ones(3)
-        team.sum([tensor])
+        group.all_reduce([tensor])
         assert tensor.tolist() == [1.0, 1.0, 1.0]
-        assert team.largest(2.5, torch.device("cpu")) == 2.5
-    assert own_device("cpu") == torch.device("cpu")
+        assert group.max(2.5, torch.device("cpu")) == 2.5
+    assert local_device("cpu") == torch.device("cpu")

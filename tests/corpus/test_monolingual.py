@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from maskpredict.corpus.dataset import Dataset
+from maskpredict.corpus.monolingual import write_monolingual
 from maskpredict.corpus.prepare import PrepareConfig, prepare
 from maskpredict.corpus.reading import CorpusConfig
-from maskpredict.corpus.untranslated import write_untranslated
 from maskpredict.errors import UserError
 
 
@@ -32,7 +32,7 @@ def test_what_is_new_becomes_sources_without_targets(
     seen, held_out = pairs[0][0], [pairs[250][0], pairs[260][0].title() + "!"]
     (tmp_path / "first").write_text("\n".join([*new[:5], seen, *held_out, "", long, new[0]]) + "\n")
     (tmp_path / "second").write_text("\n".join([new[0], *new[5:]]) + "\n")
-    write_untranslated(data, {"one": tmp_path / "first", "two": tmp_path / "second"}, 40, tmp_path / "out")
+    write_monolingual(data, {"one": tmp_path / "first", "two": tmp_path / "second"}, 40, tmp_path / "out")
     out = Dataset(tmp_path / "out")
     assert out.check() == []
     train = out.split("train")
@@ -47,5 +47,5 @@ def test_what_is_new_becomes_sources_without_targets(
 def test_text_with_nothing_new_is_refused(data: Path, pairs: Sequence[tuple[str, str]], tmp_path: Path) -> None:
     (tmp_path / "old").write_text(f"{pairs[0][0]}\n")
     with pytest.raises(UserError, match=r"old has no sentence that .* does not have; leave it out"):
-        write_untranslated(data, {"old": tmp_path / "old"}, 40, tmp_path / "out")
+        write_monolingual(data, {"old": tmp_path / "old"}, 40, tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -1,4 +1,4 @@
-"""Batches on their way to the device: in the run's order, dealt out to workers, made ahead by a thread."""
+"""Data loader of training: micro-batches in the order of the run, sharded over processes, prefetched by a thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from maskpredict.model.layout import Packed, Padded
 
 @dataclass(frozen=True)
 class Position:
-    """A place in the data: the update that comes next. All there is to know for resuming."""
+    """Position in the data: the next update. Nothing else is needed to resume."""
 
     epoch: int = 0
     update: int = 0
@@ -26,37 +26,37 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Part:
-    """One piece of an update, as large as the device computes at once."""
+class MicroBatch:
+    """The pairs of an update that the device computes at once."""
 
     number: int
-    """Counted over the parts of its update and all workers; with the update it seeds masks and dropout."""
+    """Index within the update, over all processes; together with the update it seeds masks and dropout."""
     arrays: PairArrays
 
 
 @dataclass(frozen=True)
 class Update:
-    """What one step of the optimiser learns from."""
+    """The data of one optimizer step."""
 
     position: Position
-    parts: list[Part]
-    """This worker's."""
+    parts: list[MicroBatch]
+    """Micro-batches of this process."""
     after: Position
-    """Where the next update starts."""
+    """Position of the next update."""
     ends_epoch: bool
 
 
-class Feed:
-    """The updates of a run from `position` on, without end."""
+class UpdateLoader:
+    """Yields the updates of a run, epoch after epoch."""
 
-    def __init__(self, batches: Batches, parts: int, rank: int = 0, workers: int = 1) -> None:
+    def __init__(self, batches: Batches, parts: int, rank: int = 0, world_size: int = 1) -> None:
         self.batches = batches
         self.parts = parts
-        """Parts in an update, over all workers; a multiple of their number."""
-        self.rank, self.workers = rank, workers
+        """Micro-batches of an update, over all processes; a multiple of the world size."""
+        self.rank, self.world_size = rank, world_size
 
     def updates(self, position: Position) -> Generator[Update, None, None]:
-        """Updates in order, made by a thread that stays a few ahead."""
+        """Updates from `position` on, without end; a thread prefetches a few."""
         ready: queue.Queue[Update | BaseException] = queue.Queue(maxsize=8)
         stop = threading.Event()
 
@@ -78,10 +78,10 @@ class Feed:
         thread.start()
         try:
             while True:
-                made = ready.get()
-                if isinstance(made, BaseException):
-                    raise made
-                yield made
+                update = ready.get()
+                if isinstance(update, BaseException):
+                    raise update
+                yield update
         finally:
             stop.set()
             thread.join()
@@ -94,15 +94,17 @@ class Feed:
             for update in range(first, count):
                 last = update + 1 == count
                 after = Position(epoch + 1, 0) if last else Position(epoch, update + 1)
-                numbers = range(self.rank, self.parts, self.workers)
+                numbers = range(self.rank, self.parts, self.world_size)
                 # The last update of an epoch is completed from its beginning.
-                parts = [Part(n, self.batches.arrays(plan[(update * self.parts + n) % len(plan)])) for n in numbers]
+                parts = [
+                    MicroBatch(n, self.batches.arrays(plan[(update * self.parts + n) % len(plan)])) for n in numbers
+                ]
                 yield Update(Position(epoch, update), parts, after, last)
             epoch, first = epoch + 1, 0
 
 
 def to_batch(arrays: PairArrays, device: torch.device, max_length: int) -> Batch:
-    """The arrays as tensors on the device."""
+    """The arrays as tensors on a device."""
     if arrays.packed:
         real_rows = torch.tensor(arrays.real_rows, device=device)
         return Batch(*(packed_tokens(*packed_tensors(s, device), real_rows, max_length) for s in _sides(arrays)))

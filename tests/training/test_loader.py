@@ -13,7 +13,7 @@ import torch
 from maskpredict.corpus.batches import PackedBatches, PaddedBatches
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.tokenizer import SpecialIds
-from maskpredict.training.feed import Feed, Position, Update, to_batch
+from maskpredict.training.loader import Position, Update, UpdateLoader, to_batch
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def batches(data_folder: Path) -> PaddedBatches:
     return PaddedBatches(split, SpecialIds(), tokens=512, max_length=48, slot=True, seed=1)
 
 
-def take(feed: Feed, position: Position, count: int) -> list[Update]:
+def take(feed: UpdateLoader, position: Position, count: int) -> list[Update]:
     updates = feed.updates(position)
     try:
         return list(islice(updates, count))
@@ -35,7 +35,7 @@ def content(update: Update) -> list[tuple[int, list[list[int]]]]:
 
 
 def test_a_feed_continues_from_any_position_as_if_it_had_never_stopped(batches: PaddedBatches) -> None:
-    feed = Feed(batches, parts=3)
+    feed = UpdateLoader(batches, parts=3)
     whole = take(feed, Position(), 40)
     assert whole[0].position == Position(0, 0)
     assert {update.position.epoch for update in whole} >= {0, 1}
@@ -50,7 +50,7 @@ def test_an_epoch_ends_once_all_its_batches_were_used_and_its_last_update_is_com
 ) -> None:
     plan = batches.plan(0)
     parts = next(n for n in (4, 5, 7) if len(plan) % n)
-    feed = Feed(batches, parts=parts)
+    feed = UpdateLoader(batches, parts=parts)
     count = -(-len(plan) // parts)
     updates = take(feed, Position(), count + 1)
     assert [update.ends_epoch for update in updates] == [False] * (count - 1) + [True, False]
@@ -61,8 +61,8 @@ def test_an_epoch_ends_once_all_its_batches_were_used_and_its_last_update_is_com
 
 
 def test_workers_share_out_the_parts_of_an_update_without_overlap(batches: PaddedBatches) -> None:
-    alone = take(Feed(batches, parts=4), Position(), 10)
-    shares = [take(Feed(batches, parts=4, rank=rank, workers=2), Position(), 10) for rank in (0, 1)]
+    alone = take(UpdateLoader(batches, parts=4), Position(), 10)
+    shares = [take(UpdateLoader(batches, parts=4, rank=rank, world_size=2), Position(), 10) for rank in (0, 1)]
     for whole, *own in zip(alone, *shares, strict=True):
         assert sorted(part for update in own for part in content(update)) == content(whole)
         assert [len(update.parts) for update in own] == [2, 2]
@@ -74,11 +74,11 @@ def test_a_mistake_while_making_batches_reaches_the_one_who_waits_for_them() -> 
             raise RuntimeError("no data after all")
 
     with pytest.raises(RuntimeError, match="no data after all"):
-        take(Feed(Broken(), parts=1), Position(), 1)  # type: ignore[arg-type]
+        take(UpdateLoader(Broken(), parts=1), Position(), 1)  # type: ignore[arg-type]
 
 
 def test_closing_a_feed_ends_its_thread(batches: PaddedBatches) -> None:
-    take(Feed(batches, parts=1), Position(), 3)
+    take(UpdateLoader(batches, parts=1), Position(), 3)
     assert not [thread for thread in threading.enumerate() if thread.name == "batches"]
 
 

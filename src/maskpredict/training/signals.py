@@ -1,4 +1,4 @@
-"""Leaving in good order when told to."""
+"""SIGINT and SIGTERM as requests to stop after the current update."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def interruptible() -> Iterator[list[int]]:
-    """Turn Ctrl-C and termination into a request to stop after the current update; a second one stops at once."""
+def catch_signals() -> Iterator[list[int]]:
+    """Yield a list that receives the number of a signal; a second signal raises KeyboardInterrupt at once."""
     received: list[int] = []
 
-    def remember(number: int, frame: object) -> None:
+    def handle(number: int, frame: object) -> None:
         if received:
             raise KeyboardInterrupt
         received.append(number)
@@ -21,7 +21,7 @@ def interruptible() -> Iterator[list[int]]:
     if threading.current_thread() is not threading.main_thread():  # only there can Python handle signals
         yield received
         return
-    previous = {number: signal.signal(number, remember) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield received
     finally:

@@ -1,5 +1,7 @@
-"""What a distilled text depends on, recorded with it: so that work continues only as it began, and anyone can see
-where a data folder came from."""
+"""Provenance of distilled text: teacher, data and settings, stored with it.
+
+Unfinished work continues only with equal provenance, and a data folder shows how it was made.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +16,19 @@ from maskpredict.distill.teacher import Teacher
 
 
 @dataclass(frozen=True)
-class DistillationRecipe:
-    """Two recipes are equal when they give the same text; where the ingredients lie does not matter."""
+class Provenance:
+    """Everything that the text depends on. Equal provenance gives equal text; paths do not count."""
 
     teacher: str = field(compare=False)
     """Folder of the teacher."""
     teacher_sha256: str
-    """Of its weights."""
+    """SHA-256 of its weights."""
     data: str = field(compare=False)
     """Folder of the data."""
     source_sha256: str
-    """Of the ids of the training sources."""
+    """SHA-256 of the ids of the training sources."""
     target_sha256: str
-    """Of the ids of the original training targets."""
+    """SHA-256 of the ids of the original training targets."""
     choose: str
     hypotheses: int
     beam_size: int
@@ -37,8 +39,8 @@ class DistillationRecipe:
     shard_pairs: int
 
     @classmethod
-    def of(cls, config: DistillConfig, dataset: Dataset, teacher: Teacher) -> DistillationRecipe:
-        """The recipe that a call asks for."""
+    def of(cls, config: DistillConfig, dataset: Dataset, teacher: Teacher) -> Provenance:
+        """The provenance of text that is distilled with this configuration."""
         languages = (dataset.languages.source, dataset.languages.target)
         source, target = (sha256(ids_path(dataset.folder / f"train.{language}")) for language in languages)
         return cls(
@@ -58,9 +60,9 @@ class DistillationRecipe:
         )
 
     def difference(self, saved: Mapping[str, Any]) -> str | None:
-        """What a saved recipe has that this one has not, as `name=value, not value`; None if they are equal."""
-        for own in (own for own in fields(self) if own.compare):
-            value = getattr(self, own.name)
-            if saved.get(own.name) != value:
-                return f"{own.name}={saved.get(own.name)!r}, not {value!r}"
+        """The first difference to a saved provenance, as `name=saved, not current`; None if they are equal."""
+        for name in (entry.name for entry in fields(self) if entry.compare):
+            value = getattr(self, name)
+            if saved.get(name) != value:
+                return f"{name}={saved.get(name)!r}, not {value!r}"
         return None

@@ -1,7 +1,7 @@
-"""More processes beside this one, on the same GPU, each making its share of the shards.
+"""Worker processes on the same GPU, each of which makes a share of the shards.
 
-A companion is a program of its own (`companion_program.py`). It reads its orders from its standard input and writes a
-line for each batch: the sentences it has translated.
+A worker runs `worker_main.py`. It reads its configuration from standard input and writes a line for each batch: the
+number of translated sentences.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from maskpredict.distill.config import DistillConfig
 from maskpredict.errors import UserError
 
 
-class Companion:
-    """One such process; it is gone when the `with` block is left."""
+class WorkerProcess:
+    """A worker process, which ends with the `with` block."""
 
     def __init__(self, config: DistillConfig, index: int, every: int, report: Callable[[int], None]) -> None:
-        """It makes the shards `index`, `index + every`, ...; `report` gets the number of sentences in each batch."""
+        """Start making the shards `index`, `index + every`, ...; `report` gets the sentences of each batch."""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "maskpredict.distill.companion_program"],
+            [sys.executable, "-m", "maskpredict.distill.worker_main"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
         assert self.process.stdin is not None
-        # Not closed: the companion ends when it is, as it is when this process ends for whatever reason.
+        # Kept open: the worker ends when it is closed, as the system does when this process ends for any reason.
         self.process.stdin.write(json.dumps({"config": to_dict(config), "index": index, "every": every}) + "\n")
         self.process.stdin.flush()
         self.listener = threading.Thread(target=self._listen, args=(report,), daemon=True)
@@ -42,14 +42,14 @@ class Companion:
             report(int(line))
 
     def check(self) -> None:
-        """Raise if it ended in failure."""
+        """Raise if the worker failed."""
         if self.process.poll():
             raise UserError(
-                f"a companion process ended with exit code {self.process.returncode}, for the reason given above; "
-                "the same command goes on, and processes=1 does without one."
+                f"a worker process ended with exit code {self.process.returncode}, for the reason given above; "
+                "the same command continues, and processes=1 uses a single process."
             )
 
-    def __enter__(self) -> Companion:
+    def __enter__(self) -> WorkerProcess:
         return self
 
     def __exit__(

@@ -15,8 +15,8 @@ import torch
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder
 from maskpredict.training.config import OptimizerConfig, TrainConfig
+from maskpredict.training.initialization import matching_layers
 from maskpredict.training.loop import train
-from maskpredict.training.start import chosen_layers
 
 from .conftest import TINY
 
@@ -75,4 +75,4 @@ def test_another_width_is_refused(make_config: MakeConfig) -> None:
     ],
 )
 def test_layers_are_chosen_evenly_from_the_first_to_the_last(available: int, wanted: int, chosen: list[int]) -> None:
-    assert chosen_layers(available, wanted) == chosen
+    assert matching_layers(available, wanted) == chosen

@@ -1,6 +1,6 @@
-"""How a verb ends: 0 when all is well, 2 with one sentence for a user's mistake, quietly when told to stop.
+"""Exit codes of verbs: 0, or 2 with one sentence for a mistake of the user, or 130 when interrupted.
 
-Anything else that escapes is a bug and gets its traceback.
+Any other exception is a bug and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from typing import ParamSpec, TypeVar
 import typer
 
 from maskpredict.errors import UserError
+from maskpredict.full_disk import is_full_disk
 
 USER_ERROR, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NOT_ALLOWED = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def reported(verb: Callable[P, R]) -> Callable[P, R]:
-    """The verb, with its failures turned into a sentence on stderr and an exit code."""
+def with_exit_status(verb: Callable[P, R]) -> Callable[P, R]:
+    """The verb, with its errors turned into a sentence on stderr and an exit code."""
 
     @functools.wraps(verb)
     def run(*arguments: P.args, **options: P.kwargs) -> R:
@@ -40,10 +41,12 @@ def reported(verb: Callable[P, R]) -> Callable[P, R]:
             _drop_output()
             raise SystemExit(PIPE_CLOSED) from None
         except OSError as error:
-            if error.errno not in _NO_ROOM:
-                raise
-            _drop_output()
-            raise _failed("there is no room left to write the output; free some disk space.") from None
+            if is_full_disk(error):
+                _drop_output()
+                raise _failed("there is no room left to write the output; free some disk space.") from None
+            if error.errno in _NOT_ALLOWED and error.filename:
+                raise _failed(f"{error.filename} cannot be used: {error.strerror}.") from None
+            raise
 
     return run
 
@@ -54,5 +57,5 @@ def _failed(sentence: str) -> SystemExit:
 
 
 def _drop_output() -> None:
-    """Send what is still buffered nowhere, or Python would complain about it at exit."""
+    """Discard buffered output, which Python would otherwise fail to flush at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,29 @@
+"""Main program of a distillation worker (see `worker_process.py`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+
+from maskpredict.config import from_dict
+from maskpredict.distill.config import DistillConfig
+from maskpredict.distill.run import Distillation
+
+
+def main() -> None:
+    """Make the shards that the JSON line on standard input describes."""
+    job = json.loads(sys.stdin.readline())
+    threading.Thread(target=_exit_when_input_closes, daemon=True).start()
+    distillation = Distillation(from_dict(DistillConfig, job["config"]))
+    distillation.make(job["index"], job["every"], lambda sentences: print(sentences, flush=True))
+
+
+def _exit_when_input_closes() -> None:
+    sys.stdin.read()
+    os._exit(1)  # the parent process has ended
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Data-parallel training under torchrun: gloo between CPUs, nccl between GPUs.
+
+Each process computes its share of an update's micro-batches. Gradients and counts are summed over all processes, and
+every process makes the same optimizer step. Sums are exchanged, not means, so the result is that of one process that
+computes all micro-batches itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
+
+from maskpredict.errors import UserError
+
+
+@dataclass(frozen=True)
+class ProcessGroup:
+    """The rank of this process and the world size; the defaults are those of a single process."""
+
+    rank: int = 0
+    world_size: int = 1
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this process writes files and shows progress."""
+        return self.rank == 0
+
+    def all_reduce(self, tensors: list[Tensor]) -> None:
+        """Replace each tensor by its sum over all processes."""
+        if self.world_size == 1 or not tensors:
+            return
+        flat = _flatten_dense_tensors(tensors)
+        dist.all_reduce(flat)
+        for tensor, summed in zip(tensors, _unflatten_dense_tensors(flat, tensors), strict=True):
+            tensor.copy_(summed)
+
+    def any(self, flag: bool, device: torch.device) -> bool:
+        """Whether the flag is True in any process, so that all stop after the same update."""
+        return self.max(float(flag), device) > 0
+
+    def max(self, value: float, device: torch.device) -> float:
+        """The largest value of all processes, so that all see the same time although clocks differ."""
+        if self.world_size == 1:
+            return value
+        shared = torch.tensor(value, device=device)
+        dist.all_reduce(shared, dist.ReduceOp.MAX)
+        return float(shared)
+
+    def barrier(self) -> None:
+        """Wait until all processes have come here."""
+        if self.world_size > 1:
+            dist.barrier()
+
+
+@contextmanager
+def join_process_group(device: torch.device) -> Iterator[ProcessGroup]:
+    """Join the processes that torchrun started; without torchrun, the group is this process alone."""
+    world_size = int(os.environ.get("WORLD_SIZE", "1"))
+    if world_size == 1:
+        yield ProcessGroup()
+        return
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=timedelta(minutes=30))
+    try:
+        yield ProcessGroup(dist.get_rank(), world_size)
+    finally:
+        dist.destroy_process_group()
+
+
+def is_main_process() -> bool:
+    """Whether this process reports for all that torchrun started; True without torchrun."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def local_device(name: str) -> torch.device:
+    """The device of this process: under torchrun each takes the GPU of its local rank."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if name == "cuda" else torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise UserError(f"the device {name!r} cannot be used here; choose auto, cpu or cuda.") from error
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    return device

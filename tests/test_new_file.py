@@ -1,0 +1,60 @@
+"""Files appear whole or not at all, and a place that cannot be written gets one sentence."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from maskpredict.errors import UserError
+from maskpredict.new_file import new_file
+
+
+def write(path: Path, content: bytes) -> None:
+    with new_file(path) as file:
+        file.write(content)
+
+
+def test_the_file_appears_when_the_work_is_done(tmp_path: Path) -> None:
+    with new_file(tmp_path / "out") as file:
+        file.write(b"new")
+        assert not (tmp_path / "out").exists()
+    assert (tmp_path / "out").read_bytes() == b"new"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
+    write(tmp_path / "out", b"earlier")
+
+    def fail() -> None:
+        with new_file(tmp_path / "out") as file:
+            file.write(b"half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert (tmp_path / "out").read_bytes() == b"earlier"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_full_disk_gets_one_sentence_with_the_name_of_the_file(tmp_path: Path) -> None:
+    def fill() -> None:
+        with new_file(tmp_path / "out"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(UserError, match=r"no room left to write .*out; free some disk space"):
+        fill()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_within_a_file_gets_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=r"file/out cannot be written: Not a directory\.$"):
+        write(tmp_path / "file" / "out", b"x")
+
+
+def test_a_read_only_folder_gets_one_sentence(read_only_folder: Path) -> None:
+    with pytest.raises(UserError, match="out cannot be written: "):
+        write(read_only_folder / "out", b"x")
