@@ -32,13 +32,13 @@ def test_lengths_are_scored_against_the_rows_of_the_table() -> None:
 
 
 def test_LENGTH_has_no_position(make_transformer: Callable[..., Transformer]) -> None:
-    transformer = make_transformer(encoder_layers=0)
+    transformer = make_transformer()
     slot = torch.randn(16)
     source = pad([[5, 6, 2], [7, 2]], 0, CPU, slot=True)
-    with_slot = transformer.encode(source.ids, source.layout, slot=slot)
+    with_slot = transformer.source(source.ids, source.layout.positions, slot=slot)
     assert torch.equal(with_slot[:, 0], slot.expand(2, -1))
     # The words behind it have the positions they would have without it.
     plain = pad([[5, 6, 2], [7, 2]], 0, CPU)
-    without = transformer.encode(plain.ids, plain.layout)
+    without = transformer.source(plain.ids, plain.layout.positions)
     assert torch.equal(with_slot[0, 1:4], without[0, :3])
     assert torch.equal(with_slot[1, 1:3], without[1, :2])
