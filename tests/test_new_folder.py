@@ -25,7 +25,7 @@ def test_the_folder_appears_when_the_work_is_done(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["out"]
 
 
-@pytest.mark.parametrize("process", [os.getpid(), 1, 999_999_999])
+@pytest.mark.parametrize("process", [os.getpid(), 1, 999_999_999], ids=["this", "first", "none"])
 def test_what_a_killed_process_left_is_mentioned_and_removed(
     tmp_path: Path, process: int, caplog: pytest.LogCaptureFixture
 ) -> None:
