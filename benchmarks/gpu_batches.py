@@ -21,7 +21,7 @@ import torch
 
 from maskpredict import Translator
 from maskpredict.decoding.hypothesis import Hypothesis, Request
-from maskpredict.engines.cuda import capture_shape as captured_shape
+from maskpredict.engines.cuda import capture_shape
 from maskpredict.engines.cuda.captures import Captures
 from maskpredict.systems.cmlm import CMLM
 
@@ -107,7 +107,7 @@ def throughput(
     """Sentences a second with so many positions in a recording, the best of several times."""
     system = translator.system
     assert isinstance(system, CMLM)
-    captured_shape.BEST_POSITIONS, captured_shape.MOST_POSITIONS = positions, 2 * positions + 16_384
+    capture_shape.BEST_POSITIONS, capture_shape.MAX_POSITIONS = positions, 2 * positions + 16_384
     system.recordings = Captures(system)
     for _ in range(3):  # seen, recorded, and once more
         translator.translate(sources, **settings)

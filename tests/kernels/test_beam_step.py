@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from maskpredict.engines.cuda.beam_step_check import finds_the_same
+from maskpredict.engines.cuda.beam_step_check import matches_reference
 from maskpredict.engines.torch.beam_search import Search, beam_search
 
 BOS, EOS = 1, 2
@@ -56,7 +56,7 @@ def test_the_same_hypotheses_are_found(
 def test_the_kernels_prove_themselves(kernel_device: torch.device, beams: int) -> None:
     from maskpredict.engines.cuda.fused_search import FusedSearch
 
-    assert finds_the_same(FusedSearch, beams, kernel_device)
+    assert matches_reference(FusedSearch, beams, kernel_device)
 
 
 def test_a_sentence_in_progress_is_the_same_after_every_step(kernel_device: torch.device) -> None:

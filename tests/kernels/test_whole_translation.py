@@ -15,13 +15,13 @@ from maskpredict.decoding.candidates import ranked
 from maskpredict.decoding.decoder import Decoder
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import BeamSettings, MaskPredictSettings
-from maskpredict.engines.cuda.capture import Capture, finished, inputs_of
+from maskpredict.engines.cuda.capture import Capture, capture_inputs, finished
 from maskpredict.engines.cuda.capture_shape import CaptureShape
 from maskpredict.engines.cuda.draft_step_reference import DraftOps
 from maskpredict.engines.cuda.engine import CudaEngine
 from maskpredict.engines.cuda.fused_computation import FusedComputation
 from maskpredict.engines.cuda.fused_transformer import FusedTransformer
-from maskpredict.engines.cuda.selfcheck import proven
+from maskpredict.engines.cuda.selfcheck import fused_if_equal
 from maskpredict.kernels.reference import Ops
 from maskpredict.model.config import ModelConfig
 from maskpredict.systems import Vocabulary, find_system
@@ -51,7 +51,7 @@ def requests(count: int) -> list[Request]:
 
 @torch.inference_mode()
 def test_the_kernels_prove_themselves(gpu_ops: Ops, kernel_device: torch.device) -> None:
-    assert isinstance(proven(small("cmlm", kernel_device).half().transformer, gpu_ops), FusedTransformer)
+    assert isinstance(fused_if_equal(small("cmlm", kernel_device).half().transformer, gpu_ops), FusedTransformer)
 
 
 @torch.inference_mode()
@@ -79,7 +79,7 @@ def test_mask_predict(
     shape = replace(shape, target_width=32)  # an untrained model may take any length for likely
     computation = FusedComputation(system, FusedTransformer(system.transformer, gpu_ops), gpu_draft_ops, shape)
     recording = Capture(system, shape, computation)
-    recording.begin(inputs_of(group, shape, system.special.pad))
+    recording.begin(capture_inputs(group, shape, system.special.pad))
     found = finished(recording.results(), shape, len(group), settings)
     for own, plain in zip(found, decoder_of(system).translate(group, settings), strict=True):
         best = ranked(own, settings)[0]

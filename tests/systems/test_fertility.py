@@ -15,7 +15,7 @@ from maskpredict.decoding.settings import OnePassSettings
 from maskpredict.model.batch import Batch, pad
 from maskpredict.systems.base import System
 from maskpredict.systems.fertility import Fertility, copies
-from maskpredict.systems.word_aligner import fertilities, surprise
+from maskpredict.systems.word_aligner import alignment_loss, fertilities
 
 CPU = torch.device("cpu")
 SUPPRESSED = (0, 1, 4)
@@ -68,7 +68,7 @@ def test_the_loss_is_that_of_words_fertilities_and_aligner(model: Fertility) -> 
         fertility = fertility + F.cross_entropy(scores_SC, torch.tensor(counts[: len(source)]), reduction="sum")
     torch.testing.assert_close(loss.parts["word"], words)
     torch.testing.assert_close(loss.parts["fertility"], fertility)
-    torch.testing.assert_close(loss.parts["alignment"], surprise(aligned_BSL, batch))
+    torch.testing.assert_close(loss.parts["alignment"], alignment_loss(aligned_BSL, batch))
     torch.testing.assert_close(loss.total, 0.9 * words + smoothed + fertility + loss.parts["alignment"])
     assert int(loss.count) == sum(map(len, TARGETS))
 

@@ -51,7 +51,7 @@ def log_probs_of_one(model: Refinement, source: Sequence[int], inputs: list[int]
 def test_the_loss_is_that_of_a_guess_from_masks_and_of_its_correction(
     model: Refinement, monkeypatch: pytest.MonkeyPatch, own_guesses: float
 ) -> None:
-    monkeypatch.setattr(refinement, "OWN_GUESSES", own_guesses)
+    monkeypatch.setattr(refinement, "OWN_GUESS_SHARE", own_guesses)
     batch = Batch(pad(SOURCES, 0, CPU, slot=True), pad(TARGETS, 0, CPU))
     torch.manual_seed(7)
     own_B = (torch.rand(3) < own_guesses).tolist()

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from maskpredict.model.batch import Batch, Tokens, pad
-from maskpredict.systems.word_aligner import WordAligner, fertilities, surprise
+from maskpredict.systems.word_aligner import WordAligner, alignment_loss, fertilities
 
 CPU = torch.device("cpu")
 
@@ -29,7 +29,7 @@ def test_it_learns_a_dictionary_from_sentences_in_another_order() -> None:
     optimizer = torch.optim.Adam(aligner.parameters(), lr=0.05)
     for _ in range(60):
         optimizer.zero_grad()
-        surprise(aligner(batch), batch).backward()
+        alignment_loss(aligner(batch), batch).backward()
         optimizer.step()
     found_BS = fertilities(aligner(batch), batch)
     right = total = 0
@@ -68,7 +68,7 @@ def test_sentences_laid_end_to_end_come_to_the_same(pack: Callable[..., Tokens])
     gradients = []
     for batch in (padded, packed):
         aligner.zero_grad()
-        surprise(aligner(batch), batch).backward()
+        alignment_loss(aligner(batch), batch).backward()
         gradients.append([parameter.grad.clone() for parameter in aligner.parameters() if parameter.grad is not None])
     for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other)

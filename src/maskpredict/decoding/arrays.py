@@ -1,6 +1,6 @@
 """Arrays of NumPy or PyTorch, used through the Python array API standard.
 
-The files of this package name neither library: `array_namespace(x)` returns the functions for whichever `x` belongs to.
+The files of this package name neither library: `array_namespace(x)` returns the functions of the library of `x`.
 """
 
 from __future__ import annotations

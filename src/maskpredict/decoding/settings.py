@@ -1,4 +1,4 @@
-"""Decoding settings, one frozen class for each way to decode: mask-predict, refinement, one pass, beam search."""
+"""Decoding settings, one class for each decoder: mask-predict, refinement, one pass, beam search."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from maskpredict.errors import UserError
 
 @dataclass(frozen=True)
 class MaskPredictSettings:
-    """How a CMLM translates."""
+    """Settings of a CMLM."""
 
     iterations: Iterations = 10
     """Decoder passes T; "N" takes as many as the target has tokens."""
@@ -74,7 +74,7 @@ class MaskPredictSettings:
 
 @dataclass(frozen=True)
 class RefinementSettings(MaskPredictSettings):
-    """How a refinement model translates."""
+    """Settings of a refinement model."""
 
     strategy: str = "refine"
     """Order in which the target is filled in; this model has learned no other."""
@@ -87,7 +87,7 @@ class RefinementSettings(MaskPredictSettings):
 
 @dataclass(frozen=True)
 class OnePassSettings:
-    """How a model translates that makes one pass and has nothing to choose."""
+    """Settings of a model that decodes in one pass."""
 
     num_hypotheses: int = 1
     """There is only one translation."""
@@ -104,7 +104,7 @@ class OnePassSettings:
 
 @dataclass(frozen=True)
 class BeamSettings:
-    """How an autoregressive model translates."""
+    """Settings of an autoregressive model."""
 
     beam_size: int = 5
     """Hypotheses kept at each step; 1 is greedy."""

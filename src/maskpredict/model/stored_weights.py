@@ -1,4 +1,4 @@
-"""The weights file of a model folder, read tensor by tensor so that no model is in memory twice.
+"""The weights file of a model folder, read tensor by tensor to avoid a second copy in memory.
 
 In int8, a matrix is two tensors in the file: its numbers under its name, and its scales (`int8_matrix.py`) under the
 name followed by `.scales`. Everything that is not a matrix stays in float32. Nothing here needs PyTorch.
@@ -30,7 +30,7 @@ _DTYPES: dict[Precision, str] = {"float32": "F32", "float16": "F16", "bfloat16":
 
 def write_weights(weights: Mapping[str, npt.NDArray[Any]], path: Path, precision: Precision) -> None:
     """Store weights as a safetensors file."""
-    stored: dict[str, _Tensor] = {}
+    stored: dict[str, _StoredTensor] = {}
     for name, weight in weights.items():
         array = np.asarray(weight)
         if precision == "int8" and array.ndim == 2:
@@ -48,7 +48,7 @@ def int8_matrix(weights: Mapping[str, npt.NDArray[Any]], name: str) -> Int8Matri
 
 
 def stored_int8(weights: Mapping[str, npt.NDArray[Any]], name: str) -> Int8Matrix | None:
-    """Return a matrix in int8 if it is stored so."""
+    """Return a matrix that is stored in int8, else None."""
     return weights.int8(name) if isinstance(weights, StoredWeights) else None
 
 
@@ -74,11 +74,11 @@ class StoredWeights(Weights):
             raise KeyError(name)
         if self._file.get_slice(name).get_dtype() == "BF16":
             return _read_bfloat16(self._path, name)
-        # A copy: an array that lies in the file would change with it.
+        # Copy it: a memory-mapped array would change with the file.
         return np.array(self._file.get_tensor(name), dtype=np.float32)
 
     def int8(self, name: str) -> Int8Matrix | None:
-        """Return a matrix as stored if that is in int8, else None."""
+        """Return a matrix that is stored in int8, else None."""
         if name not in self._scaled:
             return None
         return Int8Matrix(np.array(self._file.get_tensor(name)), np.array(self._file.get_tensor(name + SCALES)))
@@ -98,31 +98,31 @@ class StoredWeights(Weights):
 
 
 def parameter_count(weights: Mapping[str, npt.NDArray[Any]]) -> int:
-    """Return how many numbers the weights hold, reading none of them where they are stored."""
+    """Return the number of parameters, without reading stored weights."""
     if isinstance(weights, StoredWeights):
         return sum(int(np.prod(weights.shape(name))) for name in weights)
     return sum(int(np.asarray(weight).size) for weight in weights.values())
 
 
 @dataclass(frozen=True)
-class _Tensor:
-    """A tensor as it lies in a safetensors file."""
+class _StoredTensor:
+    """A tensor in a safetensors file."""
 
     dtype: str
     shape: tuple[int, ...]
     data: bytes
 
 
-def _tensor(array: npt.NDArray[Any], precision: Precision) -> _Tensor:
+def _tensor(array: npt.NDArray[Any], precision: Precision) -> _StoredTensor:
     numbers = _to_bfloat16(array) if precision == "bfloat16" else array.astype(precision)
-    return _Tensor(_DTYPES[precision], array.shape, np.ascontiguousarray(numbers).tobytes())
+    return _StoredTensor(_DTYPES[precision], array.shape, np.ascontiguousarray(numbers).tobytes())
 
 
-def _write_safetensors(tensors: Mapping[str, _Tensor], path: Path) -> None:
-    """Write the format by hand: the library does not take bfloat16 from NumPy, which has no such type."""
+def _write_safetensors(tensors: Mapping[str, _StoredTensor], path: Path) -> None:
+    """Write the format without the library, which cannot take bfloat16 from NumPy."""
     header: dict[str, Any] = {}
     end = 0
-    # Larger numbers first, as the library does, so that all are aligned.
+    # Larger data types first, as the library does, so that all are aligned.
     names = sorted(tensors, key=lambda name: (-_BYTES[tensors[name].dtype], name))
     for name in names:
         tensor = tensors[name]
@@ -144,7 +144,7 @@ def _to_bfloat16(array: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:
 
 
 def _read_bfloat16(path: Path, name: str) -> Array:
-    """Read a bfloat16 tensor, which safetensors does not hand to NumPy, from where the file's header says it lies."""
+    """Read a bfloat16 tensor by its offsets in the file's header, because safetensors cannot convert it to NumPy."""
     with path.open("rb") as file:
         header_size = int.from_bytes(file.read(8), "little")
         entry = json.loads(file.read(header_size))[name]

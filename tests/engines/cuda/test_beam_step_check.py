@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from maskpredict.engines.cuda.beam_step_check import finds_the_same
+from maskpredict.engines.cuda.beam_step_check import matches_reference
 from maskpredict.engines.torch.beam_search import Search
 
 
@@ -20,5 +20,5 @@ class Forgetful(Search):
 
 @pytest.mark.parametrize("beams", [1, 2, 5])
 def test_a_search_that_finds_something_else_is_noticed(beams: int) -> None:
-    assert finds_the_same(Search, beams, torch.device("cpu"))
-    assert not finds_the_same(Forgetful, beams, torch.device("cpu"))
+    assert matches_reference(Search, beams, torch.device("cpu"))
+    assert not matches_reference(Forgetful, beams, torch.device("cpu"))

@@ -12,16 +12,15 @@ from maskpredict.decoding.candidates import ranked
 from maskpredict.decoding.decoder import Decoder
 from maskpredict.decoding.hypothesis import Hypothesis, Pin, Request
 from maskpredict.decoding.settings import MaskPredictSettings
-from maskpredict.engines.cuda import captures
-from maskpredict.engines.cuda import draft_step_reference as fixed_drafts
-from maskpredict.engines.cuda.capture import Capture, TooNarrow, finished, inputs_of
-from maskpredict.engines.cuda.capture_shape import BEST_POSITIONS, MOST_POSITIONS, CaptureShape, most_sentences
+from maskpredict.engines.cuda import captures, draft_step_reference
+from maskpredict.engines.cuda.capture import Capture, TargetTooLong, capture_inputs, finished
+from maskpredict.engines.cuda.capture_shape import BEST_POSITIONS, MAX_POSITIONS, CaptureShape, best_sentence_count
 from maskpredict.engines.cuda.captures import Candidates, Captures
 from maskpredict.engines.cuda.fused_computation import FusedComputation, suits
 from maskpredict.engines.cuda.fused_transformer import FusedTransformer
 from maskpredict.engines.cuda.plain_computation import PlainComputation
 from maskpredict.engines.torch.loading import load_system
-from maskpredict.kernels import reference as fused_ops
+from maskpredict.kernels import reference
 from maskpredict.model.folder import ModelFolder
 from maskpredict.systems.base import System
 from maskpredict.systems.cmlm import CMLM
@@ -57,12 +56,12 @@ def shape_of(requests: list[Request], settings: MaskPredictSettings, system: CML
 def capture_of(system: CMLM, shape: CaptureShape, *, fused: bool) -> Capture:
     if not fused:
         return Capture(system, shape, PlainComputation(system, shape))
-    transformer = FusedTransformer(system.transformer, fused_ops)
-    return Capture(system, shape, FusedComputation(system, transformer, fixed_drafts, shape))
+    transformer = FusedTransformer(system.transformer, reference)
+    return Capture(system, shape, FusedComputation(system, transformer, draft_step_reference, shape))
 
 
 def translated(capture: Capture, group: list[Request], settings: MaskPredictSettings) -> Candidates:
-    capture.begin(inputs_of(group, capture.shape, capture.system.special.pad))
+    capture.begin(capture_inputs(group, capture.shape, capture.system.special.pad))
     return finished(capture.results(), capture.shape, len(group), settings)
 
 
@@ -147,7 +146,7 @@ def test_a_target_longer_than_the_capture_is_no_result(
     lengths = [found[0].lengths[0] for found in pass_by_pass.translate(requests, settings)]
     long = requests[lengths.index(max(lengths))]
     shape = replace(shape_of([long], settings, system), target_width=8)
-    with pytest.raises(TooNarrow) as error:
+    with pytest.raises(TargetTooLong) as error:
         translated(capture_of(system, shape, fused=fused), [long], settings)
     assert error.value.length == max(lengths)
 
@@ -196,7 +195,7 @@ def test_requests_that_impose_something_and_large_batches_are_not_captured(reque
     settings = MaskPredictSettings()
     assert CaptureShape.of([replace(requests[0], length=4)], settings, 512) is None
     assert CaptureShape.of([replace(requests[0], pins=(Pin((7,), 0),))], settings, 512) is None
-    assert CaptureShape.of(requests[:1] * MOST_POSITIONS, settings, 512) is None
+    assert CaptureShape.of(requests[:1] * MAX_POSITIONS, settings, 512) is None
 
 
 def test_many_or_long_drafts_are_not_fused(requests: list[Request]) -> None:
@@ -220,7 +219,7 @@ def test_what_was_not_needed_for_longest_is_forgotten_first(
 def test_a_large_shape_is_captured_when_it_comes_again(
     system: CMLM, pass_by_pass: Decoder, requests: list[Request], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(captures, "AT_FIRST_SIGHT", 100)
+    monkeypatch.setattr(captures, "CAPTURE_AT_ONCE_POSITIONS", 100)
     captures_made, settings = Captures(system, fusing=False), MaskPredictSettings(2, 1)
     assert captures_made.start(requests[:1], settings) is not None
     large = sorted(requests, key=lambda request: len(request.source))[:16]
@@ -255,7 +254,7 @@ def test_what_was_begun_is_not_lost_when_something_else_begins(
 @pytest.mark.parametrize("width", [8, 24, 40, 128])
 def test_batches_of_the_best_size_are_captured_without_filling(width: int, candidates: int) -> None:
     settings = MaskPredictSettings(4, candidates)
-    most = most_sentences(width, settings)
+    most = best_sentence_count(width, settings)
     assert most is not None
     shape = CaptureShape.of([Request((7,) * (width - 1))] * most, settings, 512)
     assert shape is not None
