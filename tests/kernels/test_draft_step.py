@@ -27,7 +27,9 @@ def predictions(rows: int, blocks: int, device: torch.device, seed: int) -> Bloc
     return BlockBests(highest.to(device), total.to(device), token.int().to(device))
 
 
-def begun(ops: DraftOps, sentences: int, candidates: int, width: int, passes: int, device: torch.device) -> FixedDrafts:
+def started_drafts(
+    ops: DraftOps, sentences: int, candidates: int, width: int, passes: int, device: torch.device
+) -> FixedDrafts:
     scores = torch.randint(0, 9, (sentences, 40), generator=torch.Generator().manual_seed(3)).half()
     scores[:, 0] = -torch.inf
     drafts = FixedDrafts.empty(sentences * candidates, width, device)
@@ -52,7 +54,10 @@ def test_all_passes(
     width: int,
     threshold: float | None,
 ) -> None:
-    made = [begun(ops, sentences, candidates, width, 4, kernel_device) for ops in (gpu_draft_ops, draft_step_reference)]
+    made = [
+        started_drafts(ops, sentences, candidates, width, 4, kernel_device)
+        for ops in (gpu_draft_ops, draft_step_reference)
+    ]
     assert_same(*made)
     for t in (1, 2, 3):
         rows = sentences * candidates * max_masked(width, 4, t - 1)
@@ -67,12 +72,12 @@ def test_all_passes(
     assert_same(*made)
 
 
-def test_the_kernels_prove_themselves(gpu_draft_ops: DraftOps, kernel_device: torch.device) -> None:
+def test_the_kernels_pass_the_self_check(gpu_draft_ops: DraftOps, kernel_device: torch.device) -> None:
     assert matches_reference(gpu_draft_ops, kernel_device)
 
 
 def test_pruned_drafts_stay_as_they_are(gpu_draft_ops: DraftOps, kernel_device: torch.device) -> None:
-    made = [begun(ops, 2, 3, 40, 4, kernel_device) for ops in (gpu_draft_ops, draft_step_reference)]
+    made = [started_drafts(ops, 2, 3, 40, 4, kernel_device) for ops in (gpu_draft_ops, draft_step_reference)]
     bests = predictions(6 * 40, 3, kernel_device, seed=5)
     for drafts, ops in zip(made, (gpu_draft_ops, draft_step_reference), strict=True):
         ops.take_predictions(drafts, bests)

@@ -61,7 +61,7 @@ def test_norm_and_linear_layer(gpu_ops: Ops, kernel_device: torch.device, rows: 
 @pytest.mark.parametrize("normed", [False, True])
 @pytest.mark.parametrize("added", [False, True])
 @pytest.mark.parametrize("biased", [False, True])
-def test_what_may_stand_around_a_linear_layer(
+def test_linear_layer_with_optional_parts(
     gpu_ops: Ops, kernel_device: torch.device, activation: Activation | None, normed: bool, added: bool, biased: bool
 ) -> None:
     x, layer = numbers(20, 64, device=kernel_device), linear_layer(64, 48, kernel_device)
@@ -78,7 +78,7 @@ def test_what_may_stand_around_a_linear_layer(
 
 @torch.inference_mode()
 @pytest.mark.parametrize(("activation", "added"), [("gelu", False), (None, True), ("gelu", True)])
-def test_a_linear_layer_rounds_where_layers_of_their_own_do(
+def test_a_fused_linear_layer_rounds_where_separate_layers_do(
     gpu_ops: Ops, kernel_device: torch.device, activation: Activation | None, added: bool
 ) -> None:
     x, layer = numbers(40, 256, device=kernel_device), linear_layer(256, 512, kernel_device)
@@ -91,7 +91,7 @@ def test_a_linear_layer_rounds_where_layers_of_their_own_do(
 
 
 @torch.inference_mode()
-def test_rows_of_a_linear_layer_may_lie_apart(gpu_ops: Ops, kernel_device: torch.device) -> None:
+def test_rows_of_a_linear_layer_may_have_any_stride(gpu_ops: Ops, kernel_device: torch.device) -> None:
     x, layer = numbers(6, 7, 64, device=kernel_device)[:, 0], linear_layer(64, 32, kernel_device)
     assert_near(gpu_ops.linear(x, layer.weight, layer.bias), reference.linear(x, layer.weight, layer.bias))
 
@@ -116,7 +116,7 @@ def test_some_rows_of_each_draft(gpu_ops: Ops, kernel_device: torch.device, inpu
 
 @torch.inference_mode()
 @pytest.mark.parametrize(("inputs", "outputs"), [(544, 48), (1056, 32)])
-def test_more_inputs_than_are_fetched_at_once(
+def test_more_inputs_than_are_loaded_at_once(
     gpu_ops: Ops, kernel_device: torch.device, inputs: int, outputs: int
 ) -> None:
     x, layer = numbers(20, inputs, device=kernel_device), linear_layer(inputs, outputs, kernel_device)
@@ -129,15 +129,15 @@ def test_more_inputs_than_are_fetched_at_once(
 @pytest.mark.parametrize(
     ("inputs", "outputs", "normed"), [(128, 384, True), (512, 96, True), (512, 2048, True), (1024, 64, False)]
 )
-def test_a_row_is_the_same_in_any_company(
+def test_a_row_does_not_depend_on_the_batch(
     gpu_ops: Ops, kernel_device: torch.device, inputs: int, outputs: int, normed: bool
 ) -> None:
     x, layer = numbers(80, inputs, device=kernel_device), linear_layer(inputs, outputs, kernel_device)
     norm = layer_norm(inputs, kernel_device) if normed else None
     together = gpu_ops.linear(x, layer.weight, layer.bias, norm=norm, activation="gelu")
     for rows in (slice(3, 4), slice(3, 43)):
-        own = gpu_ops.linear(x[rows], layer.weight, layer.bias, norm=norm, activation="gelu")
-        assert_same(own, together[rows])
+        alone = gpu_ops.linear(x[rows], layer.weight, layer.bias, norm=norm, activation="gelu")
+        assert_same(alone, together[rows])
 
 
 @torch.inference_mode()
@@ -156,7 +156,7 @@ def test_many_rows(gpu_ops: Ops, kernel_device: torch.device, normed: bool) -> N
 
 @torch.inference_mode()
 @pytest.mark.parametrize("inputs", [512, 1024])
-def test_a_row_is_the_same_however_the_work_is_cut_up(gpu_ops: Ops, kernel_device: torch.device, inputs: int) -> None:
+def test_a_row_does_not_depend_on_the_block_sizes(gpu_ops: Ops, kernel_device: torch.device, inputs: int) -> None:
     from maskpredict.kernels.linear import linear
     from maskpredict.kernels.linear_blocks import Blocks
 
@@ -178,7 +178,7 @@ def test_a_layer_norm_of_rows_far_from_zero(gpu_ops: Ops, kernel_device: torch.d
 @torch.inference_mode()
 @pytest.mark.parametrize(("sentences", "beams"), [(8, 1), (3, 5), (16, 5)])
 @pytest.mark.parametrize("width", [32, 96])
-def test_keys_and_values_go_where_they_belong(
+def test_keys_and_values_are_written_to_the_cache(
     gpu_ops: Ops, kernel_device: torch.device, sentences: int, beams: int, width: int
 ) -> None:
     x, norm = numbers(sentences * beams, width, device=kernel_device), layer_norm(width, kernel_device)
@@ -266,19 +266,19 @@ def test_the_best_of_each_block(gpu_ops: Ops, kernel_device: torch.device, rows:
     assert_near(got.total_GN, wanted.total_GN)
     assert torch.equal(got.token_GN[got.highest_GN > -torch.inf], wanted.token_GN[wanted.highest_GN > -torch.inf])
     best = best_tokens(unrounded_product(norm(x), weight) + penalty, 1)
-    own = got.token_GN.gather(0, got.highest_GN.argmax(0, keepdim=True))[0]
-    assert torch.equal(own.long(), best.tokens_RC[:, 0])
+    tokens = got.token_GN.gather(0, got.highest_GN.argmax(0, keepdim=True))[0]
+    assert torch.equal(tokens.long(), best.tokens_RC[:, 0])
 
 
 @torch.inference_mode()
 @pytest.mark.parametrize(("count", "rows"), [(32, slice(7, 8)), (32, slice(7, 30)), (140, slice(7, 40))])
-def test_the_best_of_each_block_is_the_same_in_any_company(
+def test_the_best_of_each_block_does_not_depend_on_the_batch(
     gpu_ops: Ops, kernel_device: torch.device, count: int, rows: slice
 ) -> None:
     x, norm = numbers(count, 96, device=kernel_device), layer_norm(96, kernel_device)
     weight, penalty = numbers(300, 96, device=kernel_device, seed=4) / 4, torch.zeros(300, device=kernel_device)
     together = gpu_ops.block_bests(x, norm, weight, penalty)
-    own = gpu_ops.block_bests(x[rows], norm, weight, penalty)
-    assert_same(own.highest_GN, together.highest_GN[:, rows])
-    assert_same(own.total_GN, together.total_GN[:, rows])
-    assert torch.equal(own.token_GN, together.token_GN[:, rows])
+    alone = gpu_ops.block_bests(x[rows], norm, weight, penalty)
+    assert_same(alone.highest_GN, together.highest_GN[:, rows])
+    assert_same(alone.total_GN, together.total_GN[:, rows])
+    assert torch.equal(alone.token_GN, together.token_GN[:, rows])

@@ -35,7 +35,8 @@ def padded_inputs(log_probs_BTV: list[Tensor]) -> tuple[LatticeInputs, Tensor, T
     words_BL = torch.tensor([target + [0] * (4 - len(target)) for target in TARGETS])
     wanted_BC = torch.cat([torch.full((5, 1), BLANK), words_BL], 1)
     rows = [
-        F.pad(own, (0, 0, 0, 8 - len(own)))[:, wanted] for own, wanted in zip(log_probs_BTV, wanted_BC, strict=True)
+        F.pad(logits_TV, (0, 0, 0, 8 - len(logits_TV)))[:, wanted]
+        for logits_TV, wanted in zip(log_probs_BTV, wanted_BC, strict=True)
     ]
     places_BT = torch.arange(40).view(5, 8)
     inputs = LatticeInputs(torch.cat(rows), places_BT, layout.lengths_B, words_BL, torch.tensor([3, 3, 3, 3, 1]))
@@ -43,22 +44,22 @@ def padded_inputs(log_probs_BTV: list[Tensor]) -> tuple[LatticeInputs, Tensor, T
 
 
 def test_the_probability_of_a_target_is_that_of_all_its_alignments_together() -> None:
-    found = negative_log_likelihood(*padded_inputs(log_probs())).tolist()
-    for log_probs_TV, target, nll in zip(log_probs(), TARGETS, found, strict=True):
+    actual = negative_log_likelihood(*padded_inputs(log_probs())).tolist()
+    for log_probs_TV, target, nll in zip(log_probs(), TARGETS, actual, strict=True):
         ways = [way for way in product({BLANK, *target}, repeat=len(log_probs_TV)) if said(way) == target]
         sums = [sum(float(log_probs_TV[t, token]) for t, token in enumerate(way)) for way in ways]
         expected = -torch.tensor(sums).logsumexp(0).item() if sums else math.inf
         assert nll == pytest.approx(expected, abs=1e-4)
-    assert math.isinf(found[3])
+    assert math.isinf(actual[3])
 
 
-def test_it_has_the_gradients_of_ctc_in_pytorch() -> None:
-    logits = [own.clone().requires_grad_() for own in log_probs()]
+def test_gradients_are_those_of_ctc_in_pytorch() -> None:
+    logits = [logits_TV.clone().requires_grad_() for logits_TV in log_probs()]
     weights_B = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0])
-    nll_B = negative_log_likelihood(*padded_inputs([own.log_softmax(-1) for own in logits]))
+    nll_B = negative_log_likelihood(*padded_inputs([logits_TV.log_softmax(-1) for logits_TV in logits]))
     (weights_B * torch.where(nll_B.isfinite(), nll_B, 0.0)).sum().backward()
-    for own, target, weight in zip(logits, TARGETS, weights_B, strict=True):
-        theirs = own.detach().clone().requires_grad_()
+    for logits_TV, target, weight in zip(logits, TARGETS, weights_B, strict=True):
+        theirs = logits_TV.detach().clone().requires_grad_()
         loss = F.ctc_loss(
             theirs.log_softmax(-1),
             torch.tensor(target),
@@ -69,11 +70,11 @@ def test_it_has_the_gradients_of_ctc_in_pytorch() -> None:
             zero_infinity=True,
         )
         (weight * loss).backward()
-        assert own.grad is not None
-        torch.testing.assert_close(own.grad, theirs.grad, rtol=1e-4, atol=1e-5)
+        assert logits_TV.grad is not None
+        torch.testing.assert_close(logits_TV.grad, theirs.grad, rtol=1e-4, atol=1e-5)
 
 
-def test_what_lies_beyond_a_sentence_has_no_gradient() -> None:
+def test_padding_has_no_gradient() -> None:
     inputs, rows_N, positions_N = padded_inputs(log_probs())
     scores_NC = inputs.scores_NC.requires_grad_()
     negative_log_likelihood(inputs, rows_N, positions_N)[[0, 1, 2, 4]].sum().backward()
@@ -82,9 +83,9 @@ def test_what_lies_beyond_a_sentence_has_no_gradient() -> None:
     assert not scores_NC.grad[beyond_N].any()
 
 
-def test_sentences_laid_end_to_end_come_to_the_same() -> None:
+def test_packed_sentences_give_the_same_results() -> None:
     inputs, rows_N, positions_N = padded_inputs(log_probs())
-    starts = torch.tensor([0, *LENGTHS, 3]).cumsum(0).int()  # the last row is filling
+    starts = torch.tensor([0, *LENGTHS, 3]).cumsum(0).int()  # the last row is padding
     layout = Packed.of(starts, torch.tensor(5), int(starts[-1]), 8)
     real_N = Padded.of(torch.tensor(LENGTHS), 8).valid.flatten()
     words_BL = F.pad(inputs.words_BL, (0, 0, 0, 1))

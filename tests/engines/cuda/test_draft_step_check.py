@@ -1,4 +1,4 @@
-"""The check by which kernels for what happens between two passes have to prove themselves."""
+"""The self-check of the kernels between two passes."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ class MasksTooFew:
         draft_step_reference.take_and_mask_again(drafts, bests, t + 1, mask, threshold)
 
 
-def test_what_comes_to_something_else_is_noticed() -> None:
+def test_operations_with_other_results_fail_the_check() -> None:
     assert matches_reference(draft_step_reference, CPU)
     assert not matches_reference(MasksTooFew(), CPU)

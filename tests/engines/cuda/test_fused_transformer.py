@@ -74,11 +74,11 @@ def test_several_drafts_of_a_sentence_are_decoded_like_by_the_plain_transformer(
     stream = fused.target_stream(ids, TARGETS.lengths_B, memory, SOURCES.lengths_B)
     torch.testing.assert_close(fused.decoder_norm(stream)[TARGETS.valid], wanted[TARGETS.valid])
 
-    found = fused.best_of_stream(stream, suppression_penalty((3, 7), 13, torch.device("cpu")))
+    actual = fused.best_of_stream(stream, suppression_penalty((3, 7), 13, torch.device("cpu")))
     logits = plain.output(fused.decoder_norm(stream).flatten(0, 1)).index_fill(1, torch.tensor([3, 7]), -torch.inf)
     best = best_tokens(logits, 1)
-    assert torch.equal(found.token_GN[0].long(), best.tokens_RC[:, 0])
-    torch.testing.assert_close(-found.total_GN[0].log(), best.log_probs_RC[:, 0])
+    assert torch.equal(actual.token_GN[0].long(), best.tokens_RC[:, 0])
+    torch.testing.assert_close(-actual.total_GN[0].log(), best.log_probs_RC[:, 0])
 
 
 @torch.inference_mode()
