@@ -23,10 +23,10 @@ from statistics import median
 from typing import Any
 
 import onnxruntime
-from maskpredict.engines.onnxruntime.sessions import OnnxruntimeTransformer
 
 from maskpredict.bench.machine import describe_machine
 from maskpredict.corpus.reading import read_lines
+from maskpredict.engines.onnxruntime.sessions import OnnxruntimeTransformer
 from maskpredict.runtime.translator import Translator
 
 SENTENCES, ROUNDS = 96, 9

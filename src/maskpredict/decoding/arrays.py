@@ -12,4 +12,4 @@ from array_api_compat import array_namespace, device
 __all__ = ["Array", "array_namespace", "device"]
 
 Array: TypeAlias = Any
-"""An array of any library that follows the standard. Shapes stand in the names: `tokens_BT` is [B, T]."""
+"""An array of any library that follows the standard. Names end in shapes: `tokens_BT` is [B, T]."""

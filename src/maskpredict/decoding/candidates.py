@@ -59,7 +59,7 @@ class Finished:
     """Mean log-probability of the positions that were not pinned."""
     passes: int
     history: list[Pass]
-    """Every pass, where a trace was asked for."""
+    """Every pass, with the setting `trace`."""
     set_aside: bool = False
     """True for a candidate that ranks behind all others: pruned, or of an unlikely length."""
     length_log_prob: float = 0.0

@@ -88,11 +88,11 @@ class BatchPolicy(Enum):
     """Rule for sources that may share a batch without changing each other's translation."""
 
     SAME_WIDTH = "same width"
-    """Those of one padded width: rounding depends on the width of a matrix product."""
+    """Sources of one padded width: rounding depends on the width of a matrix product."""
     SIMILAR_WIDTH = "similar width"
-    """Those at most twice as long as each other: on a GPU in half precision, rounding depends on the batch anyway."""
+    """Sources at most twice as long as each other: on a GPU in half precision, rounding depends on the batch anyway."""
     ANY = "any"
-    """All: each sentence is computed by itself."""
+    """All sources: each sentence is computed by itself."""
 
 
 StartedBatch = Callable[[], list[list[Finished]] | None]

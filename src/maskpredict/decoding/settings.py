@@ -20,7 +20,7 @@ class MaskPredictSettings:
     length_threshold: float | None = None
     """Leave out lengths that are less likely than this share of the likeliest one's probability."""
     length_weight: float = 0.0
-    """How much a length's log-probability counts beside the mean one of its words when the best result is chosen."""
+    """Weight of a length's log-probability against the mean log-probability of its words when results are ranked."""
     strategy: str = "mask_predict"
     """Order in which the target is filled in: mask_predict, one_shot, easy_first, left_to_right; or refine, see
     `systems.refinement`."""
@@ -31,7 +31,7 @@ class MaskPredictSettings:
     prune_candidates: int | None = None
     """Go on with only this many of the length candidates after the first pass, the most confident ones."""
     num_hypotheses: int = 1
-    """How many of the length candidates to return, best first."""
+    """Number of length candidates to return, best first."""
     suppress_tokens: tuple[int, ...] = ()
     """Ids that are never produced."""
     trace: bool = False
@@ -113,7 +113,7 @@ class BeamSettings:
     max_length_ratio: float = 2.0
     """Longest translation, as a multiple of the source's length (ten subwords are added to it)."""
     num_hypotheses: int = 1
-    """How many translations to return for each sentence, best first."""
+    """Number of translations to return for each sentence, best first."""
     suppress_tokens: tuple[int, ...] = ()
     """Ids that are never produced."""
 

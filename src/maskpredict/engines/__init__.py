@@ -45,7 +45,7 @@ class EngineModule(Protocol):
         """Return one sentence on why the engine cannot run this model on this device in this precision, or None."""
 
     def load(self, contents: ModelFolder, device: str, compute_type: str, threads: int | None) -> Engine:
-        """Load the model; `threads` is None where the user has not asked for a number."""
+        """Load the model; `threads` is None for the default number."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def choose(contents: ModelFolder, *, device: str = "auto", compute_type: str = "
 
 
 def default_threads() -> int:
-    """Return the number of CPU threads to use where none was asked for."""
+    """Return the default number of CPU threads."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(MAX_THREADS, int(os.environ.get("OMP_NUM_THREADS") or allowed), allowed)
 

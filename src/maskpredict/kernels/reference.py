@@ -46,7 +46,7 @@ class Ops(Protocol):
         residual_NM: Tensor | None = None,
         places_RP: Tensor | None = None,
     ) -> Tensor:
-        """See the function of that name below, here and in the rest."""
+        """See the function of that name below, as for all methods."""
         ...
 
     def scores(self, x_NK: Tensor, norm: nn.LayerNorm, weight_MK: Tensor, bias_M: Tensor) -> Tensor: ...

@@ -84,7 +84,7 @@ def take_and_mask_again(drafts: FixedDrafts, bests: BlockBests, t: int, mask: in
 
 
 def prune(drafts: FixedDrafts, sentences: int, kept: int) -> None:
-    """After the first pass, prune all but the `kept` most confident drafts of each sentence.
+    """Prune all but the `kept` most confident drafts of each sentence, after the first pass.
 
     Drafts of a duplicate length do not count: the caller drops them.
     """

@@ -50,7 +50,7 @@ class Layers:
         return self.linear(heads, f"{name}.out")
 
     def split(self, x: str, parts: int) -> list[str]:
-        """Cut the last axis into equal parts."""
+        """Split the last axis into equal parts."""
         return self.graph.nodes("Split", x, outputs=[""] * parts, axis=-1, num_outputs=parts)
 
     def normed(self, x: str, name: str, output: str = "") -> str:

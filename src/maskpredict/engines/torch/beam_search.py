@@ -137,7 +137,7 @@ class Search:
         self.origin_R = (first_row_B1 + from_BC.gather(1, best.indices)).flatten() if self.beams > 1 else None
 
     def keep_sentences(self, stay_B: Tensor) -> None:
-        """Drop all other sentences."""
+        """Keep only these sentences in the batch."""
         rows_R = (stay_B[:, None] * self.beams + torch.arange(self.beams, device=stay_B.device)).flatten()
         self.origin_R = rows_R if self.origin_R is None else self.origin_R[rows_R]
         self.last_R, self.limits_B = self.last_R[rows_R], self.limits_B[stay_B]
