@@ -129,7 +129,7 @@ def test_only_models_of_certain_shapes_are_fused(config: ModelConfig, fits: bool
     assert suits(config) == fits
 
 
-def test_a_cpu_has_no_fused_view(make: MakeTransformer) -> None:
+def test_a_cpu_has_no_fused_kernels(make: MakeTransformer) -> None:
     assert verified_fused(make().half()) is None
 
 
