@@ -22,7 +22,7 @@ import torch
 from maskpredict import Translator
 from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.decoding.masked import MaskedDecoder
-from maskpredict.engines.cuda import capture_shape as captured_shape
+from maskpredict.engines.cuda import capture_shape
 from maskpredict.engines.cuda.captures import Captures
 from maskpredict.engines.cuda.engine import CudaEngine
 from maskpredict.systems.cmlm import CMLM
@@ -115,7 +115,7 @@ def throughput(
     """Sentences a second with so many positions in a recording, the best of several times."""
     engine, decoder = engine_of(translator), translator.decoder
     assert isinstance(engine.system, CMLM)
-    captured_shape.BEST_POSITIONS, captured_shape.MOST_POSITIONS = positions, 2 * positions + 16_384
+    capture_shape.BEST_POSITIONS, capture_shape.MAX_POSITIONS = positions, 2 * positions + 16_384
     engine.captures = Captures(engine.system)
     for _ in range(3):  # seen, recorded, and once more
         translator.translate(sources, **settings)

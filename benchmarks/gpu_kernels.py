@@ -4,9 +4,9 @@
 
 For every layer and several numbers of rows, in float16: microseconds of one launch in a recorded graph of many, one
 after the other as in a translation, with weights that come from memory and with weights that are in the cache; which
-way of cutting up is fastest, against the one that `gpu_linear` and `gpu_vocabulary` choose; and PyTorch's own kernels.
-Then attention to the source, from the norm on, as one kernel and as two. Then the chosen ways of all layers once more,
-without being started before the kernel in front of them has ended (`launch_ahead`).
+way of cutting up is fastest, against the one that `kernels.linear_blocks` and `kernels.vocabulary` choose; and
+PyTorch's own kernels. Then attention to the source, from the norm on, as one kernel and as two. Then the chosen ways of all layers once more,
+without being started before the kernel in front of them has ended (`kernels.pdl`).
 Takes a minute, most of it compiling.
 """
 
@@ -26,13 +26,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from maskpredict.kernels import pdl as launch_ahead
+from maskpredict.kernels import pdl
 from maskpredict.kernels import reference as fused_ops
 from maskpredict.kernels.cross_attention import cross_attend
-from maskpredict.kernels.linear import FOR_MANY, Blocks, blocks_of, linear
+from maskpredict.kernels.linear import linear
+from maskpredict.kernels.linear_blocks import MANY_ROWS, Blocks, choose_blocks
 from maskpredict.kernels.reference import Activation
 from maskpredict.kernels.row_attention import attend
-from maskpredict.kernels.vocabulary import BY_ROWS, Tile, block_bests, tile_of
+from maskpredict.kernels.vocabulary import TILES_BY_ROWS, Tile, block_bests, choose_tile
 
 ROWS = (16, 32, 40, 160, 200)
 """A sentence or two at T=4 with one length candidate, or one with five of them."""
@@ -45,7 +46,7 @@ REPLAYS = 20
 COMPILERS = 12
 """Kernels that are compiled side by side."""
 SMALL = [Blocks(16, 16), Blocks(16, 32), Blocks(32, 16), Blocks(32, 32)]
-LARGE = [Blocks(16, 64), Blocks(32, 64), Blocks(64, 32), Blocks(64, 64), Blocks(16, 128), Blocks(32, 128), FOR_MANY]
+LARGE = [Blocks(16, 64), Blocks(32, 64), Blocks(64, 32), Blocks(64, 64), Blocks(16, 128), Blocks(32, 128), MANY_ROWS]
 DRAFTS, POSITIONS, SOURCE, HEADS = (1, 5), 32, 27, 8
 """Of attention to the source."""
 
@@ -82,7 +83,7 @@ SHAPES = [
         [*SMALL, *(Blocks(16, 16, step=step) for step in (256, 1024)), Blocks(16, 16, warps=4)],
         residual=True,
     ),
-    ProductShape("vocabulary", WIDTH, VOCABULARY, [*BY_ROWS, Tile(16, 64, 4), Tile(32, 64, 4), Tile(64, 128, 3)]),
+    ProductShape("vocabulary", WIDTH, VOCABULARY, [*TILES_BY_ROWS, Tile(16, 64, 4), Tile(32, 64, 4), Tile(64, 128, 3)]),
 ]
 
 
@@ -160,8 +161,8 @@ class Layer:
     def chosen(self, rows: int) -> Way:
         """The way that is taken by itself."""
         if self.of_vocabulary:
-            return tile_of(rows)
-        return blocks_of(rows, self.shape.inputs, self.shape.outputs, whole=self.shape.norm)
+            return choose_tile(rows)
+        return choose_blocks(rows, self.shape.inputs, self.shape.outputs, whole=self.shape.norm)
 
 
 def main(results: str) -> None:
@@ -179,7 +180,7 @@ def main(results: str) -> None:
     for drafts in DRAFTS:
         measured += attention_to_the_source(layers[1], drafts)
     wanted = chain(layers[1], layers[2])
-    launch_ahead.WANTED = False
+    pdl.ENABLED = False
     compile_all(layers, chosen_only=True)
     print("not started ahead; a chain of layers comes out the same:", torch.equal(wanted, chain(layers[1], layers[2])))
     for layer in layers:

@@ -36,7 +36,7 @@ from maskpredict.training.optimizer import Optimizer
 
 ENGINES = ("padded eager", "packed eager", "packed captured", "short-row attention captured", "compiled")
 TOKENS, MAX_LENGTH = 32_768, 127
-LONGEST = short_attention.LONGEST
+LONGEST = short_attention.MAX_LENGTH
 UPDATES_UNTIMED, UPDATES_TIMED = 40, 100
 MATRIX_RATE = 788e12
 """FLOP/s of a large bfloat16 matrix product on one H200, measured."""
@@ -122,7 +122,7 @@ def measure(name: str, kind: str, dataset: Dataset) -> Measurement:
 
 def make_engine(kind: str, system: System) -> Engine:
     """The engine of that name."""
-    short_attention.LONGEST = 0 if kind.startswith("packed") else LONGEST
+    short_attention.MAX_LENGTH = 0 if kind.startswith("packed") else LONGEST
     if kind.endswith("eager"):
         return EagerEngine(system, torch.bfloat16, MAX_LENGTH)
     return CapturedEngine(system, torch.bfloat16, MAX_LENGTH, compiled=kind == "compiled")

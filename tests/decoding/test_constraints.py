@@ -113,8 +113,8 @@ def test_constraints_of_one_sentence_leave_the_others_alone(decoder: Decoder, so
     requests[3] = Request(sources[3], pins=(Pin((17, 18)),))
     requests[5] = Request(sources[5], template=((17,), Gap()))
     mixed = decoder.translate(requests, SETTINGS)
-    assert [found for i, found in enumerate(mixed) if i not in (3, 5)] == [
-        found for i, found in enumerate(plain) if i not in (3, 5)
+    assert [actual for i, actual in enumerate(mixed) if i not in (3, 5)] == [
+        actual for i, actual in enumerate(plain) if i not in (3, 5)
     ]
     assert mixed[3] == decoder.translate([requests[3]], SETTINGS)[0]
 
@@ -123,5 +123,5 @@ def test_an_imposed_length_may_be_longer_than_any_predicted_one(
     make_system: Callable[..., System], decoder_of: Callable[[System], Decoder]
 ) -> None:
     decoder = decoder_of(make_system("cmlm", length_classes=8))
-    ((found,),) = decoder.translate([Request((5, 6, 2), length=20)], MaskPredictSettings(2, 1, length_weight=0.5))
-    assert len(found.ids) == 20
+    ((actual,),) = decoder.translate([Request((5, 6, 2), length=20)], MaskPredictSettings(2, 1, length_weight=0.5))
+    assert len(actual.ids) == 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from maskpredict.decoding.drafts import SPLITS, has_room, pinned_draft, shortest_with, template_drafts
+from maskpredict.decoding.drafts import MAX_SPLITS, has_room, pinned_draft, shortest_with, template_drafts
 from maskpredict.decoding.hypothesis import Gap, Pin
 from maskpredict.errors import UserError
 
@@ -71,5 +71,5 @@ def test_several_open_gaps_share_out_the_length_in_every_way_the_most_even_first
 def test_the_number_of_ways_is_limited_for_each_length() -> None:
     template = (Gap(), (7,), Gap(), (8,), Gap(), (9,), Gap())
     drafts = template_drafts(template, [40], M, EOS)
-    assert len([draft for draft in drafts if len(draft) == 40]) == SPLITS
+    assert len([draft for draft in drafts if len(draft) == 40]) == MAX_SPLITS
     assert len({tuple(draft) for draft in drafts}) == len(drafts)

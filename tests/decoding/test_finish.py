@@ -36,7 +36,7 @@ def test_a_group_takes_narrower_drafts_until_it_is_large_enough(
     expected = finished(BatchPolicy.SAME_WIDTH)
     assert len(calls) == 3 * 4
     monkeypatch.setattr(torch_engine, "GPU_GROUP_POSITIONS", at_least)
-    found = finished(BatchPolicy.SIMILAR_WIDTH)
+    actual = finished(BatchPolicy.SIMILAR_WIDTH)
     assert len(calls) == 3 * groups
-    assert [row.ids for row in found] == [row.ids for row in expected]
-    assert [row.score for row in found] == pytest.approx([row.score for row in expected], abs=1e-5)
+    assert [row.ids for row in actual] == [row.ids for row in expected]
+    assert [row.score for row in actual] == pytest.approx([row.score for row in expected], abs=1e-5)

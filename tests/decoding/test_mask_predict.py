@@ -145,11 +145,11 @@ def test_numpy_and_pytorch_give_equal_results(
     lengths, passes, pins = [c[0] for c in cases], [c[1] for c in cases], [c[2] for c in cases]
 
     def history(xp: ModuleType) -> list[Decoded]:
-        found: list[Decoded] = []
+        actual: list[Decoded] = []
         draft_BT, free_BT = batch_of(xp, lengths, pins)
         predict = Inputs(lengths).predict
-        mask_predict(predict, draft_BT, free_BT, xp.asarray(passes), MASK, watch=found.append, **early_exit)
-        return found
+        mask_predict(predict, draft_BT, free_BT, xp.asarray(passes), MASK, watch=actual.append, **early_exit)
+        return actual
 
     for one, other in zip(history(numpy_arrays), history(torch_arrays), strict=True):
         assert same(one, other)
@@ -291,7 +291,7 @@ def test_a_threshold_of_one_that_is_never_reached_changes_nothing(
 
 @given(st.lists(st.integers(1, 10), min_size=2, max_size=5), st.integers(1, 8))
 @settings(max_examples=60, deadline=None)
-def test_a_row_that_stops_early_does_so_in_any_company(xp: ModuleType, lengths: list[int], passes: int) -> None:
+def test_a_row_that_stops_early_does_so_in_any_batch(xp: ModuleType, lengths: list[int], passes: int) -> None:
     def decode(own: list[int]) -> Decoded:
         draft_BT, free_BT = batch_of(xp, own)
         passes_B = xp.full((len(own),), passes)

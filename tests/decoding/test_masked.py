@@ -102,8 +102,8 @@ def test_the_score_is_the_mean_log_probability_of_the_N_positions(decoder: Decod
 
 
 def test_the_most_confident_candidate_wins_and_the_others_follow_in_order(decoder: Decoder, sources: Sources) -> None:
-    found = decoder.translate([Request(source) for source in sources], replace(SETTINGS, num_hypotheses=3))
-    for hypotheses in found:
+    actual = decoder.translate([Request(source) for source in sources], replace(SETTINGS, num_hypotheses=3))
+    for hypotheses in actual:
         scores = [hypothesis.score for hypothesis in hypotheses]
         assert scores == sorted(scores, reverse=True)
         assert sorted(len(hypothesis.ids) for hypothesis in hypotheses) == sorted(hypotheses[0].lengths)
@@ -170,7 +170,7 @@ def test_scoring_a_translation_gives_exactly_its_own_score(
 ) -> None:
     settings = replace(SETTINGS, **changes)
     translated = translate(decoder, sources, settings)
-    for group in (range(20), range(5, 12), [3]):  # in other company than it was translated in
+    for group in (range(20), range(5, 12), [3]):  # in another batch than it was translated in
         requests = [Request(sources[i]) for i in group]
         scored = decoder.score(requests, [translated[i].ids for i in group], settings)
         for i, score in zip(group, scored, strict=True):

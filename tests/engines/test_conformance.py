@@ -26,8 +26,8 @@ def reference(cmlm_folder: Path, sentences: list[str]) -> Callable[[Case], list[
     def answers(case: Case) -> list[Answer]:
         if case.name not in known:
             lines = case.lines(sentences)
-            found = translator.translate_lines(lines, window=len(lines), trace=True, **case.settings)
-            known[case.name] = [Answer.of(own) for own in found]
+            actual = translator.translate_lines(lines, window=len(lines), trace=True, **case.settings)
+            known[case.name] = [Answer.of(own) for own in actual]
         return known[case.name]
 
     return answers
@@ -108,10 +108,10 @@ def test_score_gives_a_translation_its_own_score(engine: Translator, sentences: 
     pieces = [" ".join(source.pieces(source.encode(sentence))) for sentence in sentences[:40]]
     options: list[dict[str, Any]] = [{}, {"iterations": 4, "stop_when_stable": True}, {"strategy": "easy_first"}]
     for settings in options:
-        found = engine.translate(pieces, pretokenized=True, **settings)
-        scored = engine.score(pieces, [" ".join(one.tokens) for one in found], pretokenized=True, **settings)
-        assert [one.tokens for one in scored] == [one.tokens for one in found]
-        for one, other in zip(scored, found, strict=True):
+        actual = engine.translate(pieces, pretokenized=True, **settings)
+        scored = engine.score(pieces, [" ".join(one.tokens) for one in actual], pretokenized=True, **settings)
+        assert [one.tokens for one in scored] == [one.tokens for one in actual]
+        for one, other in zip(scored, actual, strict=True):
             assert one.score == pytest.approx(other.score, abs=1e-6)
             assert one.log_probs == pytest.approx(other.log_probs, abs=1e-6)
 
@@ -136,5 +136,5 @@ def test_suppressed_tokens_are_never_said(engine: Translator, sentences: list[st
     special = engine.tokenizers.target.special
     banned = next(token for one in usual for token in one.tokens if token not in ("</s>", "▁"))
     ids = [special.pad, special.bos, special.mask, *engine.tokenizers.target.ids([banned])]
-    found = engine.translate(sentences[:20], iterations=2, suppress_tokens=tuple(ids))
-    assert not any(banned in one.tokens for one in found)
+    actual = engine.translate(sentences[:20], iterations=2, suppress_tokens=tuple(ids))
+    assert not any(banned in one.tokens for one in actual)

@@ -71,21 +71,21 @@ class DicePasses:
         tokens, log_probs = np.zeros_like(tokens_BT), np.zeros(tokens_BT.shape, np.float32)
         given = None if query.given_BT is None else np.zeros(tokens_BT.shape, np.float32)
         for row, place in zip(*masked_BT.nonzero(), strict=True):
-            own = self._log_probs(row, place, int(masked_BT[row].sum()), query)
+            log_probs_V = self._log_probs(row, place, int(masked_BT[row].sum()), query)
             if query.no_end_BT is not None and query.no_end_BT[row, place]:
-                own[self.engine.special.eos] = -np.inf
-            tokens[row, place], log_probs[row, place] = own.argmax(), own.max()
+                log_probs_V[self.engine.special.eos] = -np.inf
+            tokens[row, place], log_probs[row, place] = log_probs_V.argmax(), log_probs_V.max()
             if given is not None and query.given_BT is not None:
-                given[row, place] = own[query.given_BT[row, place]]
+                given[row, place] = log_probs_V[query.given_BT[row, place]]
         return Prediction(tokens, log_probs, given)
 
     def log_probs(self, tokens_BT: npt.NDArray[Any], query: Query) -> npt.NDArray[np.float32]:
         return np.stack([self._log_probs(0, place, 1, query) for place in range(self.lengths[0])])
 
     def _log_probs(self, row: int, place: int, masked: int, query: Query) -> npt.NDArray[np.float32]:
-        own = _throw((*self.sources[row], int(place), masked), self.engine.vocabulary)
-        own[list(query.suppress)] = -np.inf
-        return own
+        log_probs_V = _throw((*self.sources[row], int(place), masked), self.engine.vocabulary)
+        log_probs_V[list(query.suppress)] = -np.inf
+        return log_probs_V
 
 
 def _throw(seed: tuple[int, ...], size: int) -> npt.NDArray[np.float32]:
@@ -95,7 +95,7 @@ def _throw(seed: tuple[int, ...], size: int) -> npt.NDArray[np.float32]:
 
 @pytest.fixture
 def dice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine, as a package of its own would bring it."""
+    """The engine, as a separate package would bring it."""
 
     def refusal(contents: ModelFolder, device: str, compute_type: str) -> str | None:
         return None if contents.system == "cmlm" else "dice are for CMLMs; choose another engine."

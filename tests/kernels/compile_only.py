@@ -23,15 +23,14 @@ from triton.runtime.jit import JITFunction
 from maskpredict.decoding.beam import BeamDecoder
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import BeamSettings, MaskPredictSettings
-from maskpredict.engines.cuda.capture import Capture, inputs_of
+from maskpredict.engines.cuda.capture import Capture, capture_inputs
 from maskpredict.engines.cuda.capture_shape import CaptureShape
 from maskpredict.engines.cuda.engine import CudaEngine
 from maskpredict.engines.cuda.fused_computation import FusedComputation
 from maskpredict.engines.cuda.fused_search import FusedSearch
 from maskpredict.engines.cuda.fused_transformer import FusedTransformer
-from maskpredict.kernels import draft_step as gpu_fixed_drafts
-from maskpredict.kernels import fused as fused_ops_gpu
-from maskpredict.kernels import pdl as launch_ahead
+from maskpredict.kernels import draft_step, pdl
+from maskpredict.kernels import fused as fused_ops
 from maskpredict.kernels.short_attention import short_attention
 from maskpredict.kernels.vocabulary_scan import best
 from maskpredict.model.config import ModelConfig
@@ -68,7 +67,7 @@ def system(name: str) -> Any:
 def mask_predict() -> None:
     """A sentence in four passes, one in ten with five lengths, and a batch; the best words of a larger one."""
     cmlm = system("cmlm")
-    fused = FusedTransformer(cmlm.transformer, fused_ops_gpu)
+    fused = FusedTransformer(cmlm.transformer, fused_ops)
     for sentences, settings in (
         (1, MaskPredictSettings(4, 1)),
         (1, MaskPredictSettings(10, 5, threshold=0.5)),
@@ -77,15 +76,15 @@ def mask_predict() -> None:
         group = [SENTENCE] * sentences
         shape = CaptureShape.of(group, settings, CONFIG.max_positions)
         assert shape is not None
-        capture = Capture(cmlm, shape, FusedComputation(cmlm, fused, gpu_fixed_drafts, shape))
-        capture.begin(inputs_of(group, shape, cmlm.special.pad))
+        capture = Capture(cmlm, shape, FusedComputation(cmlm, fused, draft_step, shape))
+        capture.begin(capture_inputs(group, shape, cmlm.special.pad))
     best(torch.zeros(64, VOCABULARY, dtype=torch.float16))
 
 
 def beam_search() -> None:
     """Some steps of one beam and of five."""
     autoregressive = system("autoregressive")
-    autoregressive.transformer = FusedTransformer(autoregressive.transformer, fused_ops_gpu)
+    autoregressive.transformer = FusedTransformer(autoregressive.transformer, fused_ops)
     decoder = BeamDecoder("autoregressive", CudaEngine(autoregressive, "cpu", "float16"))
     for beams in (1, 5):
         decoder.translate([SENTENCE], BeamSettings(beams, max_length_ratio=0.01))
@@ -114,7 +113,7 @@ if __name__ == "__main__":
     driver.set_active(this_gpu)
     with (
         patch.object(JITFunction, "run", compile_only(JITFunction.run)),
-        patch.object(launch_ahead, "_possible", lambda device: True),
+        patch.object(pdl, "_is_supported", lambda device: True),
         patch.object(torch, "empty", torch.zeros),
         patch.object(torch, "empty_like", torch.zeros_like),
     ):

@@ -32,14 +32,14 @@ def kernel_device(triton: None) -> torch.device:
 @pytest.fixture(scope="session")
 def gpu_ops(kernel_device: torch.device) -> Ops:
     """The kernels of `FusedTransformer`."""
-    from maskpredict.kernels import fused as fused_ops_gpu
+    from maskpredict.kernels import fused as fused_ops
 
-    return fused_ops_gpu
+    return fused_ops
 
 
 @pytest.fixture(scope="session")
 def gpu_draft_ops(kernel_device: torch.device) -> DraftOps:
     """The kernels between two passes."""
-    from maskpredict.kernels import draft_step as gpu_fixed_drafts
+    from maskpredict.kernels import draft_step
 
-    return gpu_fixed_drafts
+    return draft_step

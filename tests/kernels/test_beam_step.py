@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from maskpredict.engines.cuda.beam_step_check import finds_the_same
+from maskpredict.engines.cuda.beam_step_check import matches_reference
 from maskpredict.engines.torch.beam_search import Search, beam_search
 
 BOS, EOS = 1, 2
 
 
-class Remembering:
+class PrefixModel:
     """Logits that depend on the whole prefix of each row, with the state that a decoder would keep."""
 
     def __init__(self, rows: int, vocabulary: int, impossible: int, device: torch.device) -> None:
@@ -43,20 +43,20 @@ def test_the_same_hypotheses_are_found(
     options: dict[str, Any] = {"beams": beams, "limits_B": limits, "bos": BOS, "eos": EOS, "length_penalty": penalty}
     made = []
     for kind in (Search, FusedSearch):
-        search = kind(Remembering(3 * beams, vocabulary, impossible, kernel_device), 3, 7, **options)
+        search = kind(PrefixModel(3 * beams, vocabulary, impossible, kernel_device), 3, 7, **options)
         made.append(beam_search(search))
     wanted, got = made
     torch.testing.assert_close(got.scores_BK, wanted.scores_BK)
-    found = wanted.scores_BK > -torch.inf
-    assert torch.equal(got.tokens_BKT[found], wanted.tokens_BKT[found])
-    torch.testing.assert_close(got.log_probs_BKT[found], wanted.log_probs_BKT[found])
+    actual = wanted.scores_BK > -torch.inf
+    assert torch.equal(got.tokens_BKT[actual], wanted.tokens_BKT[actual])
+    torch.testing.assert_close(got.log_probs_BKT[actual], wanted.log_probs_BKT[actual])
 
 
 @pytest.mark.parametrize("beams", [1, 3])
-def test_the_kernels_prove_themselves(kernel_device: torch.device, beams: int) -> None:
+def test_the_kernels_pass_the_self_check(kernel_device: torch.device, beams: int) -> None:
     from maskpredict.engines.cuda.fused_search import FusedSearch
 
-    assert finds_the_same(FusedSearch, beams, kernel_device)
+    assert matches_reference(FusedSearch, beams, kernel_device)
 
 
 def test_a_sentence_in_progress_is_the_same_after_every_step(kernel_device: torch.device) -> None:
@@ -64,7 +64,7 @@ def test_a_sentence_in_progress_is_the_same_after_every_step(kernel_device: torc
 
     limits = torch.tensor([10, 2], device=kernel_device)
     options: dict[str, Any] = {"beams": 3, "limits_B": limits, "bos": BOS, "eos": EOS}
-    searches = [kind(Remembering(6, 70, 3, kernel_device), 2, 10, **options) for kind in (Search, FusedSearch)]
+    searches = [kind(PrefixModel(6, 70, 3, kernel_device), 2, 10, **options) for kind in (Search, FusedSearch)]
     for time in range(10):
         for search in searches:
             search.step(time)

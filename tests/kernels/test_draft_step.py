@@ -7,9 +7,9 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from maskpredict.engines.cuda import draft_step_reference as fixed_drafts
-from maskpredict.engines.cuda.draft_step_check import comes_to_the_same
-from maskpredict.engines.cuda.draft_step_reference import DraftOps, most_masked, prune
+from maskpredict.engines.cuda import draft_step_reference
+from maskpredict.engines.cuda.draft_step_check import matches_reference
+from maskpredict.engines.cuda.draft_step_reference import DraftOps, max_masked, prune
 from maskpredict.kernels.fixed_drafts import FixedDrafts
 from maskpredict.kernels.reference import BlockBests
 
@@ -27,7 +27,9 @@ def predictions(rows: int, blocks: int, device: torch.device, seed: int) -> Bloc
     return BlockBests(highest.to(device), total.to(device), token.int().to(device))
 
 
-def begun(ops: DraftOps, sentences: int, candidates: int, width: int, passes: int, device: torch.device) -> FixedDrafts:
+def started_drafts(
+    ops: DraftOps, sentences: int, candidates: int, width: int, passes: int, device: torch.device
+) -> FixedDrafts:
     scores = torch.randint(0, 9, (sentences, 40), generator=torch.Generator().manual_seed(3)).half()
     scores[:, 0] = -torch.inf
     drafts = FixedDrafts.empty(sentences * candidates, width, device)
@@ -52,29 +54,32 @@ def test_all_passes(
     width: int,
     threshold: float | None,
 ) -> None:
-    made = [begun(ops, sentences, candidates, width, 4, kernel_device) for ops in (gpu_draft_ops, fixed_drafts)]
+    made = [
+        started_drafts(ops, sentences, candidates, width, 4, kernel_device)
+        for ops in (gpu_draft_ops, draft_step_reference)
+    ]
     assert_same(*made)
     for t in (1, 2, 3):
-        rows = sentences * candidates * most_masked(width, 4, t - 1)
+        rows = sentences * candidates * max_masked(width, 4, t - 1)
         bests = predictions(rows, 130, kernel_device, seed=t)
-        for drafts, ops in zip(made, (gpu_draft_ops, fixed_drafts), strict=True):
+        for drafts, ops in zip(made, (gpu_draft_ops, draft_step_reference), strict=True):
             # Rounding must not make different ties.
             ops.take_and_mask_again(drafts, replace(bests, total_GN=bests.total_GN.round()), t, MASK, threshold)
         assert_same(*made)
-    bests = predictions(sentences * candidates * most_masked(width, 4, 3), 1, kernel_device, seed=9)
+    bests = predictions(sentences * candidates * max_masked(width, 4, 3), 1, kernel_device, seed=9)
     gpu_draft_ops.take_predictions(made[0], bests)
-    fixed_drafts.take_predictions(made[1], bests)
+    draft_step_reference.take_predictions(made[1], bests)
     assert_same(*made)
 
 
-def test_the_kernels_prove_themselves(gpu_draft_ops: DraftOps, kernel_device: torch.device) -> None:
-    assert comes_to_the_same(gpu_draft_ops, kernel_device)
+def test_the_kernels_pass_the_self_check(gpu_draft_ops: DraftOps, kernel_device: torch.device) -> None:
+    assert matches_reference(gpu_draft_ops, kernel_device)
 
 
 def test_pruned_drafts_stay_as_they_are(gpu_draft_ops: DraftOps, kernel_device: torch.device) -> None:
-    made = [begun(ops, 2, 3, 40, 4, kernel_device) for ops in (gpu_draft_ops, fixed_drafts)]
+    made = [started_drafts(ops, 2, 3, 40, 4, kernel_device) for ops in (gpu_draft_ops, draft_step_reference)]
     bests = predictions(6 * 40, 3, kernel_device, seed=5)
-    for drafts, ops in zip(made, (gpu_draft_ops, fixed_drafts), strict=True):
+    for drafts, ops in zip(made, (gpu_draft_ops, draft_step_reference), strict=True):
         ops.take_predictions(drafts, bests)
         prune(drafts, 2, 1)
         ops.mask_again(drafts, 1, MASK, None)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from maskpredict.kernels import reference as fused_ops
+from maskpredict.kernels import reference
 from maskpredict.kernels.reference import Activation, Ops
 from maskpredict.model.best_tokens import best_tokens
 from maskpredict.model.transformer import unrounded_product
@@ -52,7 +52,7 @@ def assert_same(got: Tensor, wanted: Tensor) -> None:
 def test_norm_and_linear_layer(gpu_ops: Ops, kernel_device: torch.device, rows: int, inputs: int, outputs: int) -> None:
     x, norm = numbers(rows, inputs, device=kernel_device), layer_norm(inputs, kernel_device)
     layer = linear_layer(inputs, outputs, kernel_device)
-    wanted = fused_ops.linear(x, layer.weight, layer.bias, norm=norm)
+    wanted = reference.linear(x, layer.weight, layer.bias, norm=norm)
     assert_near(gpu_ops.linear(x, layer.weight, layer.bias, norm=norm), wanted)
 
 
@@ -61,7 +61,7 @@ def test_norm_and_linear_layer(gpu_ops: Ops, kernel_device: torch.device, rows: 
 @pytest.mark.parametrize("normed", [False, True])
 @pytest.mark.parametrize("added", [False, True])
 @pytest.mark.parametrize("biased", [False, True])
-def test_what_may_stand_around_a_linear_layer(
+def test_linear_layer_with_optional_parts(
     gpu_ops: Ops, kernel_device: torch.device, activation: Activation | None, normed: bool, added: bool, biased: bool
 ) -> None:
     x, layer = numbers(20, 64, device=kernel_device), linear_layer(64, 48, kernel_device)
@@ -71,29 +71,29 @@ def test_what_may_stand_around_a_linear_layer(
         ops.linear(
             x, layer.weight, layer.bias if biased else None, norm=norm, activation=activation, residual_NM=residual
         )
-        for ops in (gpu_ops, fused_ops)
+        for ops in (gpu_ops, reference)
     )
     assert_near(got, wanted)
 
 
 @torch.inference_mode()
 @pytest.mark.parametrize(("activation", "added"), [("gelu", False), (None, True), ("gelu", True)])
-def test_a_linear_layer_rounds_where_layers_of_their_own_do(
+def test_a_fused_linear_layer_rounds_where_separate_layers_do(
     gpu_ops: Ops, kernel_device: torch.device, activation: Activation | None, added: bool
 ) -> None:
     x, layer = numbers(40, 256, device=kernel_device), linear_layer(256, 512, kernel_device)
     residual = 8 * numbers(40, 512, device=kernel_device, seed=9) if added else None
     got, wanted = (
         ops.linear(x, layer.weight, layer.bias, activation=activation, residual_NM=residual)
-        for ops in (gpu_ops, fused_ops)
+        for ops in (gpu_ops, reference)
     )
     assert (got == wanted).float().mean() > 0.99  # but for sums that lie just between two numbers
 
 
 @torch.inference_mode()
-def test_rows_of_a_linear_layer_may_lie_apart(gpu_ops: Ops, kernel_device: torch.device) -> None:
+def test_rows_of_a_linear_layer_may_have_any_stride(gpu_ops: Ops, kernel_device: torch.device) -> None:
     x, layer = numbers(6, 7, 64, device=kernel_device)[:, 0], linear_layer(64, 32, kernel_device)
-    assert_near(gpu_ops.linear(x, layer.weight, layer.bias), fused_ops.linear(x, layer.weight, layer.bias))
+    assert_near(gpu_ops.linear(x, layer.weight, layer.bias), reference.linear(x, layer.weight, layer.bias))
 
 
 @torch.inference_mode()
@@ -109,19 +109,19 @@ def test_some_rows_of_each_draft(gpu_ops: Ops, kernel_device: torch.device, inpu
         "residual_NM": residual,
         "places_RP": places.to(kernel_device)[:, :5],
     }
-    got, wanted = (ops.linear(x, layer.weight, layer.bias, **given) for ops in (gpu_ops, fused_ops))
+    got, wanted = (ops.linear(x, layer.weight, layer.bias, **given) for ops in (gpu_ops, reference))
     assert got.shape == (20, 48)
     assert_near(got, wanted)
 
 
 @torch.inference_mode()
 @pytest.mark.parametrize(("inputs", "outputs"), [(544, 48), (1056, 32)])
-def test_more_inputs_than_are_fetched_at_once(
+def test_more_inputs_than_are_loaded_at_once(
     gpu_ops: Ops, kernel_device: torch.device, inputs: int, outputs: int
 ) -> None:
     x, layer = numbers(20, inputs, device=kernel_device), linear_layer(inputs, outputs, kernel_device)
     residual = numbers(20, outputs, device=kernel_device, seed=9)
-    got, wanted = (ops.linear(x, layer.weight, layer.bias, residual_NM=residual) for ops in (gpu_ops, fused_ops))
+    got, wanted = (ops.linear(x, layer.weight, layer.bias, residual_NM=residual) for ops in (gpu_ops, reference))
     assert_near(got, wanted)
 
 
@@ -129,34 +129,36 @@ def test_more_inputs_than_are_fetched_at_once(
 @pytest.mark.parametrize(
     ("inputs", "outputs", "normed"), [(128, 384, True), (512, 96, True), (512, 2048, True), (1024, 64, False)]
 )
-def test_a_row_is_the_same_in_any_company(
+def test_a_row_does_not_depend_on_the_batch(
     gpu_ops: Ops, kernel_device: torch.device, inputs: int, outputs: int, normed: bool
 ) -> None:
     x, layer = numbers(80, inputs, device=kernel_device), linear_layer(inputs, outputs, kernel_device)
     norm = layer_norm(inputs, kernel_device) if normed else None
     together = gpu_ops.linear(x, layer.weight, layer.bias, norm=norm, activation="gelu")
     for rows in (slice(3, 4), slice(3, 43)):
-        own = gpu_ops.linear(x[rows], layer.weight, layer.bias, norm=norm, activation="gelu")
-        assert_same(own, together[rows])
+        alone = gpu_ops.linear(x[rows], layer.weight, layer.bias, norm=norm, activation="gelu")
+        assert_same(alone, together[rows])
 
 
 @torch.inference_mode()
 @pytest.mark.parametrize("normed", [False, True])
 def test_many_rows(gpu_ops: Ops, kernel_device: torch.device, normed: bool) -> None:
-    from maskpredict.kernels.linear import FOR_MANY, blocks_of, linear
+    from maskpredict.kernels.linear import linear
+    from maskpredict.kernels.linear_blocks import MANY_ROWS, choose_blocks
 
-    assert blocks_of(160, 512, 2048, whole=True) == FOR_MANY
+    assert choose_blocks(160, 512, 2048, whole=True) == MANY_ROWS
     x, layer = numbers(150, 128, device=kernel_device), linear_layer(128, 100, kernel_device)
     norm, residual = layer_norm(128, kernel_device), numbers(150, 100, device=kernel_device, seed=9)
     given: dict[str, Any] = {"norm": norm if normed else None, "activation": "gelu", "residual_NM": residual}
-    wanted = fused_ops.linear(x, layer.weight, layer.bias, **given)
-    assert_near(linear(x, layer.weight, layer.bias, **given, blocks=FOR_MANY), wanted)
+    wanted = reference.linear(x, layer.weight, layer.bias, **given)
+    assert_near(linear(x, layer.weight, layer.bias, **given, blocks=MANY_ROWS), wanted)
 
 
 @torch.inference_mode()
 @pytest.mark.parametrize("inputs", [512, 1024])
-def test_a_row_is_the_same_however_the_work_is_cut_up(gpu_ops: Ops, kernel_device: torch.device, inputs: int) -> None:
-    from maskpredict.kernels.linear import Blocks, linear
+def test_a_row_does_not_depend_on_the_block_sizes(gpu_ops: Ops, kernel_device: torch.device, inputs: int) -> None:
+    from maskpredict.kernels.linear import linear
+    from maskpredict.kernels.linear_blocks import Blocks
 
     x, layer = numbers(40, inputs, device=kernel_device), linear_layer(inputs, 64, kernel_device)
     norm = layer_norm(inputs, kernel_device) if inputs == 512 else None
@@ -169,20 +171,20 @@ def test_a_row_is_the_same_however_the_work_is_cut_up(gpu_ops: Ops, kernel_devic
 def test_a_layer_norm_of_rows_far_from_zero(gpu_ops: Ops, kernel_device: torch.device) -> None:
     x, norm = 30 + numbers(20, 128, device=kernel_device), layer_norm(128, kernel_device)
     layer = linear_layer(128, 48, kernel_device)
-    got, wanted = (ops.linear(x, layer.weight, layer.bias, norm=norm) for ops in (gpu_ops, fused_ops))
+    got, wanted = (ops.linear(x, layer.weight, layer.bias, norm=norm) for ops in (gpu_ops, reference))
     assert_near(got, wanted)
 
 
 @torch.inference_mode()
 @pytest.mark.parametrize(("sentences", "beams"), [(8, 1), (3, 5), (16, 5)])
 @pytest.mark.parametrize("width", [32, 96])
-def test_keys_and_values_go_where_they_belong(
+def test_keys_and_values_are_written_to_the_cache(
     gpu_ops: Ops, kernel_device: torch.device, sentences: int, beams: int, width: int
 ) -> None:
     x, norm = numbers(sentences * beams, width, device=kernel_device), layer_norm(width, kernel_device)
     layer = linear_layer(width, 3 * width, kernel_device)
     made = []
-    for ops in (gpu_ops, fused_ops):
+    for ops in (gpu_ops, reference):
         keys, values = torch.zeros(2, sentences, 4, beams, 2, width // 2, dtype=HALF, device=kernel_device)
         queries = ops.linear_into(x, layer, norm, keys[:, 2], values[:, 2])
         made.append((queries, keys, values))
@@ -198,7 +200,7 @@ def test_embeddings(gpu_ops: Ops, kernel_device: torch.device, first: int, slot:
     tokens, positions = numbers(11, 96, device=kernel_device), numbers(16, 96, device=kernel_device, seed=2)
     ids = (torch.arange(2 * 13, device=kernel_device, dtype=kind) % 11).view(2, 13)[:, :9]
     vector = numbers(96, device=kernel_device, seed=3) if slot else None
-    got, wanted = (ops.embed(ids, tokens, positions, 22.6, first, vector) for ops in (gpu_ops, fused_ops))
+    got, wanted = (ops.embed(ids, tokens, positions, 22.6, first, vector) for ops in (gpu_ops, reference))
     assert torch.equal(got, wanted)
 
 
@@ -212,7 +214,7 @@ def test_attention_to_the_first_keys(
     for lengths in (torch.arange(sentences) + 2, torch.full((sentences,), keys)):
         for kind in (torch.int32, torch.int64):
             given = (q, kv[:, :, 0], kv[:, :, 1], lengths.to(kernel_device, kind))
-            assert_near(gpu_ops.attend(*given), fused_ops.attend(*given))
+            assert_near(gpu_ops.attend(*given), reference.attend(*given))
 
 
 @torch.inference_mode()
@@ -227,7 +229,7 @@ def test_attention_to_the_source(
     kv = numbers(sentences, 41, 2, heads, width // heads, device=kernel_device, seed=2)[:, 1:]
     lengths = (3 + torch.arange(sentences) % 38).to(kernel_device)
     given = (x, norm, layer, kv[:, :, 0], kv[:, :, 1], lengths, rows)
-    assert_near(gpu_ops.cross_attend(*given), fused_ops.cross_attend(*given))
+    assert_near(gpu_ops.cross_attend(*given), reference.cross_attend(*given))
 
 
 @torch.inference_mode()
@@ -235,7 +237,7 @@ def test_attention_to_the_keys_that_are_seen(gpu_ops: Ops, kernel_device: torch.
     q, k, v = (numbers(3, n, 2, 16, device=kernel_device, seed=n) for n in (5, 40, 40))
     seen = torch.rand(3, 5, 40, generator=torch.Generator().manual_seed(1)).to(kernel_device) < 0.3
     seen[:, :, 0] = True
-    assert_near(gpu_ops.attend_seen(q, k, v, seen), fused_ops.attend_seen(q, k, v, seen))
+    assert_near(gpu_ops.attend_seen(q, k, v, seen), reference.attend_seen(q, k, v, seen))
 
 
 @torch.inference_mode()
@@ -243,7 +245,7 @@ def test_attention_to_the_keys_that_are_seen(gpu_ops: Ops, kernel_device: torch.
 def test_scores_are_not_rounded(gpu_ops: Ops, kernel_device: torch.device, outputs: int) -> None:
     x, norm = numbers(20, 96, device=kernel_device), layer_norm(96, kernel_device)
     layer = linear_layer(96, outputs, kernel_device)
-    got, wanted = (ops.scores(x, norm, layer.weight, layer.bias) for ops in (gpu_ops, fused_ops))
+    got, wanted = (ops.scores(x, norm, layer.weight, layer.bias) for ops in (gpu_ops, reference))
     assert got.dtype == wanted.dtype == torch.float32
     # A norm may be rounded the other way, but there are few such; rounded sums would be 2e-4 off on average.
     assert float((got - wanted).abs().median()) < 1e-5
@@ -259,24 +261,24 @@ def test_the_best_of_each_block(gpu_ops: Ops, kernel_device: torch.device, rows:
     penalty = torch.zeros(vocabulary, device=kernel_device)
     penalty[[0, 7]] = -torch.inf
     penalty[128:256] = -torch.inf  # a block without any possible token
-    got, wanted = (ops.block_bests(x, norm, weight, penalty) for ops in (gpu_ops, fused_ops))
+    got, wanted = (ops.block_bests(x, norm, weight, penalty) for ops in (gpu_ops, reference))
     assert_near(got.highest_GN, wanted.highest_GN)
     assert_near(got.total_GN, wanted.total_GN)
     assert torch.equal(got.token_GN[got.highest_GN > -torch.inf], wanted.token_GN[wanted.highest_GN > -torch.inf])
     best = best_tokens(unrounded_product(norm(x), weight) + penalty, 1)
-    own = got.token_GN.gather(0, got.highest_GN.argmax(0, keepdim=True))[0]
-    assert torch.equal(own.long(), best.tokens_RC[:, 0])
+    tokens = got.token_GN.gather(0, got.highest_GN.argmax(0, keepdim=True))[0]
+    assert torch.equal(tokens.long(), best.tokens_RC[:, 0])
 
 
 @torch.inference_mode()
 @pytest.mark.parametrize(("count", "rows"), [(32, slice(7, 8)), (32, slice(7, 30)), (140, slice(7, 40))])
-def test_the_best_of_each_block_is_the_same_in_any_company(
+def test_the_best_of_each_block_does_not_depend_on_the_batch(
     gpu_ops: Ops, kernel_device: torch.device, count: int, rows: slice
 ) -> None:
     x, norm = numbers(count, 96, device=kernel_device), layer_norm(96, kernel_device)
     weight, penalty = numbers(300, 96, device=kernel_device, seed=4) / 4, torch.zeros(300, device=kernel_device)
     together = gpu_ops.block_bests(x, norm, weight, penalty)
-    own = gpu_ops.block_bests(x[rows], norm, weight, penalty)
-    assert_same(own.highest_GN, together.highest_GN[:, rows])
-    assert_same(own.total_GN, together.total_GN[:, rows])
-    assert torch.equal(own.token_GN, together.token_GN[:, rows])
+    alone = gpu_ops.block_bests(x[rows], norm, weight, penalty)
+    assert_same(alone.highest_GN, together.highest_GN[:, rows])
+    assert_same(alone.total_GN, together.total_GN[:, rows])
+    assert torch.equal(alone.token_GN, together.token_GN[:, rows])

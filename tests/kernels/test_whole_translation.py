@@ -15,13 +15,13 @@ from maskpredict.decoding.candidates import ranked
 from maskpredict.decoding.decoder import Decoder
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import BeamSettings, MaskPredictSettings
-from maskpredict.engines.cuda.capture import Capture, finished, inputs_of
+from maskpredict.engines.cuda.capture import Capture, capture_inputs, finished
 from maskpredict.engines.cuda.capture_shape import CaptureShape
 from maskpredict.engines.cuda.draft_step_reference import DraftOps
 from maskpredict.engines.cuda.engine import CudaEngine
 from maskpredict.engines.cuda.fused_computation import FusedComputation
 from maskpredict.engines.cuda.fused_transformer import FusedTransformer
-from maskpredict.engines.cuda.selfcheck import proven
+from maskpredict.engines.cuda.selfcheck import fused_if_equal
 from maskpredict.kernels.reference import Ops
 from maskpredict.model.config import ModelConfig
 from maskpredict.systems import Vocabulary, find_system
@@ -50,8 +50,8 @@ def requests(count: int) -> list[Request]:
 
 
 @torch.inference_mode()
-def test_the_kernels_prove_themselves(gpu_ops: Ops, kernel_device: torch.device) -> None:
-    assert isinstance(proven(small("cmlm", kernel_device).half().transformer, gpu_ops), FusedTransformer)
+def test_the_kernels_pass_the_self_check(gpu_ops: Ops, kernel_device: torch.device) -> None:
+    assert isinstance(fused_if_equal(small("cmlm", kernel_device).half().transformer, gpu_ops), FusedTransformer)
 
 
 @torch.inference_mode()
@@ -78,11 +78,11 @@ def test_mask_predict(
     assert shape is not None
     shape = replace(shape, target_width=32)  # an untrained model may take any length for likely
     computation = FusedComputation(system, FusedTransformer(system.transformer, gpu_ops), gpu_draft_ops, shape)
-    recording = Capture(system, shape, computation)
-    recording.begin(inputs_of(group, shape, system.special.pad))
-    found = finished(recording.results(), shape, len(group), settings)
-    for own, plain in zip(found, decoder_of(system).translate(group, settings), strict=True):
-        best = ranked(own, settings)[0]
+    capture = Capture(system, shape, computation)
+    capture.begin(capture_inputs(group, shape, system.special.pad))
+    actual = finished(capture.results(), shape, len(group), settings)
+    for candidates, plain in zip(actual, decoder_of(system).translate(group, settings), strict=True):
+        best = ranked(candidates, settings)[0]
         assert best.ids == plain[0].ids
         assert best.passes == plain[0].passes
         assert best.score == pytest.approx(plain[0].score, abs=1e-3)

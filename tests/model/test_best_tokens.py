@@ -29,7 +29,7 @@ def test_tokens_exist_even_when_all_that_is_left_is_impossible() -> None:
     assert int(best.tokens_RC.max()) < 5
 
 
-def test_a_row_is_the_same_in_any_company() -> None:
+def test_a_row_does_not_depend_on_the_batch() -> None:
     logits = torch.randn(70, 300)
     together, alone = best_tokens(logits, 4), best_tokens(logits[13:14], 4)
     assert torch.equal(together.log_probs_RC[13:14], alone.log_probs_RC)

@@ -123,7 +123,7 @@ def _describe(**changes: object) -> Callable[[Path], object]:
         (_describe(architecture=None), "'architecture' is missing"),
         (_describe(architecture={"widht": 3}), "did you mean 'width'"),
         (_describe(languages={"from": "xx"}), "is damaged"),
-        (lambda folder: (folder / "config.json").write_text("[1]"), "does not hold a JSON object"),
+        (lambda folder: (folder / "config.json").write_text("[1]"), "is not a JSON object"),
         (lambda folder: (folder / "generation.json").write_text("{"), "cannot be read as JSON"),
     ],
 )

@@ -20,7 +20,7 @@ SHAPES: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("changes", SHAPES)
 @pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "fertility"])
-def test_they_are_those_of_the_modules(system: str, changes: dict[str, Any]) -> None:
+def test_parameter_shapes_are_those_of_the_modules(system: str, changes: dict[str, Any]) -> None:
     values = {"width": 16, "hidden": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 2, "max_positions": 32}
     config = ModelConfig(**{**values, **changes})
     sizes = (13, 13) if config.embeddings == "shared" else (13, 17)
@@ -29,5 +29,5 @@ def test_they_are_those_of_the_modules(system: str, changes: dict[str, Any]) -> 
     assert parameter_shapes(system, config, *sizes) == expected
 
 
-def test_a_system_with_weights_of_its_own_is_not_checked() -> None:
+def test_a_system_that_is_not_listed_is_not_checked() -> None:
     assert parameter_shapes("fertility", ModelConfig(), 13, 13) is None

@@ -27,7 +27,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "model.safetensors"
 
 
-def test_eight_bits_take_a_quarter_of_the_room(tmp_path: Path) -> None:
+def test_int8_takes_a_quarter_of_the_size(tmp_path: Path) -> None:
     weights = {"weight": CHANCE.normal(size=(256, 512)).astype(np.float32)}
     sizes = []
     for precision in ("float32", "int8"):
@@ -63,7 +63,7 @@ def test_weights_do_not_change_with_the_file(path: Path) -> None:
     assert np.array_equal(array, WEIGHTS["a.weight"])
 
 
-def test_the_file_may_be_read_by_those_who_may_read_its_neighbours(path: Path) -> None:
+def test_the_file_has_the_permissions_of_other_files(path: Path) -> None:
     (path.parent / "neighbour").touch()
     assert path.stat().st_mode == (path.parent / "neighbour").stat().st_mode
 

@@ -38,11 +38,11 @@ def hidden(transformer: Transformer, source: Tokens, target: Tokens, *, causal: 
     return transformer.decode(target.ids, target.layout, memory, source.layout, causal=causal)
 
 
-def packed(rows: list[list[int]], filling: list[int]) -> Tokens:
-    """Rows end to end, then rows of filling of these lengths."""
-    lengths = torch.tensor([0, *map(len, rows), *filling])
+def packed(rows: list[list[int]], padding: list[int]) -> Tokens:
+    """Rows end to end, then rows of padding of these lengths."""
+    lengths = torch.tensor([0, *map(len, rows), *padding])
     starts = lengths.cumsum(0).int()
-    ids = torch.tensor([*(token for row in rows for token in row), *[0] * sum(filling)])
+    ids = torch.tensor([*(token for row in rows for token in row), *[0] * sum(padding)])
     return Tokens(ids, Packed.of(starts, torch.tensor(len(rows)), len(ids), 12))
 
 
@@ -75,12 +75,12 @@ def test_packed_rows_give_what_padded_rows_give_and_the_same_gradients(
 
 
 @EVERY_SHAPE
-def test_filling_has_no_influence(make_transformer: MakeTransformer, shape: dict[str, object]) -> None:
+def test_padding_has_no_influence(make_transformer: MakeTransformer, shape: dict[str, object]) -> None:
     transformer = make_transformer(**shape)
     for causal in (False, True):
         together = hidden(transformer, pad(SOURCES, 0, CPU), pad(TARGETS, 0, CPU), causal=causal)
-        other_filling = hidden(transformer, pad(SOURCES, 9, CPU), pad(TARGETS, 9, CPU), causal=causal)
-        torch.testing.assert_close(flat_rows(together, TARGETS), flat_rows(other_filling, TARGETS), rtol=0, atol=0)
+        other_padding = hidden(transformer, pad(SOURCES, 9, CPU), pad(TARGETS, 9, CPU), causal=causal)
+        torch.testing.assert_close(flat_rows(together, TARGETS), flat_rows(other_padding, TARGETS), rtol=0, atol=0)
         for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
             alone = hidden(transformer, pad([source], 0, CPU), pad([target], 0, CPU), causal=causal)
             torch.testing.assert_close(together[row, : len(target)], alone[0, : len(target)], rtol=1e-4, atol=1e-5)

@@ -45,8 +45,8 @@ def together(
 ) -> list[list[int]]:
     """The lengths of the sources of each batch."""
     requests = [Request(tuple(range(length))) for length in LENGTHS]
-    found = batches(requests, settings, decoder(policy, best), size, batch_type)
-    return [[LENGTHS[index] for index in batch] for batch in found]
+    actual = batches(requests, settings, decoder(policy, best), size, batch_type)
+    return [[LENGTHS[index] for index in batch] for batch in actual]
 
 
 def test_sources_of_one_width() -> None:
@@ -93,8 +93,8 @@ def test_a_source_that_is_too_large_is_alone() -> None:
 def test_several_open_gaps_are_many_drafts() -> None:
     gaps = Request((5, 6, 2), template=((7,), Gap(), (8,), Gap()))
     plain = Request((5, 6, 2))
-    found = list(batches([gaps, plain, plain], MaskPredictSettings(4, 1), decoder(ANY), 8 * 24 + 8))
-    assert found == [[0, 1], [2]]
+    actual = list(batches([gaps, plain, plain], MaskPredictSettings(4, 1), decoder(ANY), 8 * 24 + 8))
+    assert actual == [[0, 1], [2]]
 
 
 def test_sizes_and_types_that_there_are_not() -> None:

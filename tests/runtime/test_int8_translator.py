@@ -35,15 +35,15 @@ def autoregressive(autoregressive_folder: Path) -> Translator:
 
 @pytest.fixture(params=["cmlm", "cmlm_by_pytorch", "autoregressive"])
 def translator(request: pytest.FixtureRequest) -> Translator:
-    found: Translator = request.getfixturevalue(request.param)
-    return found
+    translator: Translator = request.getfixturevalue(request.param)
+    return translator
 
 
 @pytest.fixture(params=["cmlm", "cmlm_by_pytorch"])
 def either(request: pytest.FixtureRequest) -> Translator:
     """A CMLM, whatever computes it."""
-    found: Translator = request.getfixturevalue(request.param)
-    return found
+    translator: Translator = request.getfixturevalue(request.param)
+    return translator
 
 
 @pytest.fixture
@@ -91,11 +91,11 @@ found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "onnxruntime" else found(name, *rest)
 from maskpredict import Translator
 translator = Translator(sys.argv[1], device="cpu", compute_type="int8")
-print(translator.engine.name, *(found.text for found in translator.translate(sys.argv[2:])), sep="\\n")
+print(translator.engine.name, *(translation.text for translation in translator.translate(sys.argv[2:])), sep="\\n")
 """
     arguments = [sys.executable, "-c", program, str(cmlm_folder), *sentences[:3]]
     printed = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert printed == ["int8", *(found.text for found in cmlm_by_pytorch.translate(sentences[:3]))]
+    assert printed == ["int8", *(translation.text for translation in cmlm_by_pytorch.translate(sentences[:3]))]
 
 
 @pytest.mark.parametrize("thread_count", [2, 3])

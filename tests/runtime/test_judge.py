@@ -1,4 +1,4 @@
-"""A second model that chooses: in the order that both find likeliest, whatever the company, and not for everything."""
+"""A second model that chooses: in the order that both find likeliest, whatever the batch, and not for everything."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def test_more_translations_are_right(
     judged: Translator, plain: Translator, sentences: list[str], expected: Callable[[str], str]
 ) -> None:
     def right(translator: Translator) -> int:
-        found = translator.translate(sentences, iterations=4)
-        return sum(one.text == expected(sentence) for one, sentence in zip(found, sentences, strict=True))
+        actual = translator.translate(sentences, iterations=4)
+        return sum(one.text == expected(sentence) for one, sentence in zip(actual, sentences, strict=True))
 
     assert right(judged) > right(plain)
 
 
-def test_the_company_does_not_matter(judged: Translator, sentences: list[str]) -> None:
+def test_the_batch_does_not_matter(judged: Translator, sentences: list[str]) -> None:
     together = judged.translate(sentences, iterations=2)
     assert [judged.translate([sentence], iterations=2)[0] for sentence in sentences] == together
 
@@ -88,13 +88,13 @@ def test_several_targets_of_one_source_are_scored_as_if_alone(judged: Translator
     targets = [list(request.source) for request in requests]
     decoder, settings = judged.judge.decoder, judged.judge.settings
     twice = decoder.score([*requests, *requests[::-1]], [*targets, *targets], settings)
-    for request, target, found in zip([*requests, *requests[::-1]], [*targets, *targets], twice, strict=True):
+    for request, target, actual in zip([*requests, *requests[::-1]], [*targets, *targets], twice, strict=True):
         (alone,) = decoder.score([request], [target], settings)
-        assert found.log_probs == pytest.approx(alone.log_probs, abs=1e-5)
+        assert actual.log_probs == pytest.approx(alone.log_probs, abs=1e-5)
 
 
 def test_one_candidate_leaves_nothing_to_choose(judged: Translator) -> None:
-    with pytest.raises(UserError, match="something to choose from"):
+    with pytest.raises(UserError, match="needs several translations"):
         judged.translate(["luri."], length_candidates=1)
     judged.translate(["luri."], length_candidates=3, prune_candidates=2)
 

@@ -21,8 +21,8 @@ def cmlm(cmlm_folder: Path) -> Translator:
 def test_only_likely_lengths_are_tried(cmlm: Translator, sentences: list[str]) -> None:
     every = cmlm.translate(sentences, **SETTINGS)
     few = cmlm.translate(sentences, **SETTINGS, length_threshold=0.2)
-    assert all(own.lengths == of_all.lengths[: len(own.lengths)] for own, of_all in zip(few, every, strict=True))
-    assert 1 <= min(len(own.lengths) for own in few) < 5
+    assert all(row.lengths == of_all.lengths[: len(row.lengths)] for row, of_all in zip(few, every, strict=True))
+    assert 1 <= min(len(row.lengths) for row in few) < 5
     assert cmlm.translate(sentences, **SETTINGS, length_threshold=1e-9) == every
 
 
@@ -34,8 +34,8 @@ def test_a_threshold_of_one_leaves_the_likeliest_length(cmlm: Translator, senten
 def test_asking_for_more_hypotheses_does_not_change_the_best(cmlm: Translator, sentences: list[str]) -> None:
     best = cmlm.translate(sentences, **SETTINGS, length_threshold=0.2)
     several = cmlm.translate(sentences, **SETTINGS, length_threshold=0.2, num_hypotheses=4)
-    assert [own.text for own in several] == [own.text for own in best]
-    assert all(len(own.hypotheses) == 4 for own in several)
+    assert [row.text for row in several] == [row.text for row in best]
+    assert all(len(row.hypotheses) == 4 for row in several)
 
 
 @pytest.mark.parametrize("value", [0.0, -0.5, 1.5])

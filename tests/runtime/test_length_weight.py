@@ -31,9 +31,9 @@ def test_a_likelier_length_makes_up_for_less_confident_words() -> None:
 def test_a_large_weight_takes_the_likeliest_length(cmlm: Translator, sentences: list[str]) -> None:
     alone = cmlm.translate(sentences, iterations=3, length_candidates=1)
     weighed = cmlm.translate(sentences, **SETTINGS, length_weight=1e6)
-    assert [own.text for own in weighed] == [own.text for own in alone]
+    assert [row.text for row in weighed] == [row.text for row in alone]
     plain = cmlm.translate(sentences, **SETTINGS)
-    assert [own.text for own in plain] != [own.text for own in alone]
+    assert [row.text for row in plain] != [row.text for row in alone]
     assert cmlm.translate(sentences, **SETTINGS, length_weight=0.0) == plain
 
 

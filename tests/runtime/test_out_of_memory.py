@@ -84,7 +84,7 @@ def test_the_translator_goes_on_with_less_and_says_so(
     monkeypatch.setattr(translator.engine, "out_of_memory", (MemoryError,))
     monkeypatch.setattr(translator.decoder, "start", too_much)
     assert translator.translate(sentences, iterations=2) == expected
-    assert "does not fit the memory of the GPU; going on with half of it" in caplog.text
+    assert "does not fit in the GPU's memory; retrying with half of it" in caplog.text
 
 
 def test_captures_make_room(make_system: Callable[..., System]) -> None:

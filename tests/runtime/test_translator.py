@@ -1,4 +1,4 @@
-"""The Translator's promises: right text, the same in any company, and clear answers to impossible wishes."""
+"""The Translator's promises: right text, the same in any batch, and clear answers to impossible wishes."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def autoregressive(autoregressive_folder: Path) -> Translator:
 
 @pytest.fixture(params=["cmlm", "autoregressive"])
 def translator(request: pytest.FixtureRequest) -> Translator:
-    found: Translator = request.getfixturevalue(request.param)
-    return found
+    translator: Translator = request.getfixturevalue(request.param)
+    return translator
 
 
 @pytest.fixture
@@ -204,16 +204,16 @@ def test_score_agrees_with_translate_to_the_last_bit(cmlm: Translator, sentences
     source = cmlm.tokenizers.source
     pieces = [" ".join(source.pieces(source.encode(sentence))) for sentence in sentences]
     for settings in ({}, {"iterations": 4, "stop_when_stable": True}, {"strategy": "easy_first"}):
-        own = cmlm.translate(pieces, pretokenized=True, **settings)
-        scored = cmlm.score(pieces, [" ".join(t.tokens) for t in own], pretokenized=True, **settings)
-        assert [t.score for t in scored] == [t.score for t in own]
-        assert [t.log_probs for t in scored] == [t.log_probs for t in own]
+        translations = cmlm.translate(pieces, pretokenized=True, **settings)
+        scored = cmlm.score(pieces, [" ".join(t.tokens) for t in translations], pretokenized=True, **settings)
+        assert [t.score for t in scored] == [t.score for t in translations]
+        assert [t.log_probs for t in scored] == [t.log_probs for t in translations]
 
 
 def test_score_of_an_autoregressive_model_is_that_of_its_beam(autoregressive: Translator, sentences: list[str]) -> None:
-    own = autoregressive.translate(sentences)
-    scored = autoregressive.score(sentences, [translation.text for translation in own])
-    assert [t.score for t in scored] == pytest.approx([t.score for t in own], abs=1e-4)
+    translations = autoregressive.translate(sentences)
+    scored = autoregressive.score(sentences, [translation.text for translation in translations])
+    assert [t.score for t in scored] == pytest.approx([t.score for t in translations], abs=1e-4)
 
 
 def test_the_right_translation_scores_higher_than_a_wrong_one(
@@ -293,7 +293,7 @@ def test_half_precision_translates_alike(cmlm: Translator, cmlm_folder: Path) ->
     assert half.score == pytest.approx(full.score, abs=0.05)
 
 
-def test_the_next_batch_has_begun_before_the_one_before_it_is_waited_for(
+def test_the_next_batch_starts_before_the_previous_one_is_waited_for(
     cmlm_folder: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     translator = Translator(cmlm_folder, device="cpu")

@@ -69,7 +69,7 @@ def layouts() -> dict[str, Layout]:
     starts = torch.arange(0, 7 * rows + 8, 7, dtype=torch.int32)
     return {
         "padded": Padded.of(torch.full((rows,), 7), 8),
-        "packed": Packed.of(starts, torch.tensor(rows), 7 * rows + 7, 8),  # with one row of filling
+        "packed": Packed.of(starts, torch.tensor(rows), 7 * rows + 7, 8),  # with one row of padding
     }
 
 

@@ -77,8 +77,8 @@ def test_a_translation_is_what_the_positions_say_less_repetitions_and_blanks(
     model = make_system("ctc", seed=2, ctc_positions=positions)
     assert isinstance(model, CTC)
     settings = OnePassSettings(suppress_tokens=SUPPRESSED)
-    found = decoder_of(model).translate([Request(source) for source in sources], settings)
-    for source, (best,) in zip(sources, found, strict=True):
+    actual = decoder_of(model).translate([Request(source) for source in sources], settings)
+    for source, (best,) in zip(sources, actual, strict=True):
         logits_TV = logits_of_one(model, source)
         logits_TV[:, [0, 1]] = -torch.inf  # the blank may be said
         top = logits_TV.log_softmax(-1).max(-1)
@@ -88,11 +88,11 @@ def test_a_translation_is_what_the_positions_say_less_repetitions_and_blanks(
         assert best.score == pytest.approx(float(top.values.mean()), abs=1e-5)
         assert len(best.log_probs) == len(best.ids)
         assert best.passes == 1
-    assert any(BLANK not in best.ids and len(best.ids) > 1 for (best,) in found)
+    assert any(BLANK not in best.ids and len(best.ids) > 1 for (best,) in actual)
 
 
 @torch.inference_mode()
-def test_in_eight_bits_a_sentence_comes_out_the_same_in_any_company(model: CTC, decoder: Decoder) -> None:
+def test_in_int8_a_sentence_does_not_depend_on_the_batch(model: CTC, decoder: Decoder) -> None:
     assert decoder.engine.batch_policy is BatchPolicy.SAME_WIDTH
     with meta_init():
         system = CTC(model.config, model.vocabulary)
@@ -111,8 +111,8 @@ def test_in_eight_bits_a_sentence_comes_out_the_same_in_any_company(model: CTC, 
 def test_scoring_a_translation_gives_the_score_it_had(decoder: Decoder, sources: list[tuple[int, ...]]) -> None:
     settings, requests = OnePassSettings(suppress_tokens=SUPPRESSED), [Request(source) for source in sources]
     for (best,), again in zip(
-        found := decoder.translate(requests, settings),
-        decoder.score(requests, [own[0].ids for own in found], settings),
+        actual := decoder.translate(requests, settings),
+        decoder.score(requests, [own[0].ids for own in actual], settings),
         strict=True,
     ):
         assert again.ids == best.ids

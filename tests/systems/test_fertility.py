@@ -15,7 +15,7 @@ from maskpredict.decoding.settings import OnePassSettings
 from maskpredict.model.batch import Batch, pad
 from maskpredict.systems.base import System
 from maskpredict.systems.fertility import Fertility, copies
-from maskpredict.systems.word_aligner import fertilities, surprise
+from maskpredict.systems.word_aligner import alignment_loss, fertilities
 
 CPU = torch.device("cpu")
 SUPPRESSED = (0, 1, 4)
@@ -68,7 +68,7 @@ def test_the_loss_is_that_of_words_fertilities_and_aligner(model: Fertility) -> 
         fertility = fertility + F.cross_entropy(scores_SC, torch.tensor(counts[: len(source)]), reduction="sum")
     torch.testing.assert_close(loss.parts["word"], words)
     torch.testing.assert_close(loss.parts["fertility"], fertility)
-    torch.testing.assert_close(loss.parts["alignment"], surprise(aligned_BSL, batch))
+    torch.testing.assert_close(loss.parts["alignment"], alignment_loss(aligned_BSL, batch))
     torch.testing.assert_close(loss.total, 0.9 * words + smoothed + fertility + loss.parts["alignment"])
     assert int(loss.count) == sum(map(len, TARGETS))
 
@@ -93,8 +93,8 @@ def test_a_source_word_is_copied_as_often_as_its_fertility_says(
 def test_a_translation_is_the_likeliest_words_for_the_likeliest_copies(
     model: Fertility, decoder: Decoder, sources: list[tuple[int, ...]]
 ) -> None:
-    found = decoder.translate([Request(source) for source in sources], SETTINGS)
-    for source, (best,) in zip(sources, found, strict=True):
+    actual = decoder.translate([Request(source) for source in sources], SETTINGS)
+    for source, (best,) in zip(sources, actual, strict=True):
         inputs = copied(source, predicted(model, source).argmax(-1).tolist())
         logits_TV = logits_of_one(model, source, inputs)
         logits_TV[:, list(SUPPRESSED)] = -torch.inf
@@ -102,14 +102,14 @@ def test_a_translation_is_the_likeliest_words_for_the_likeliest_copies(
         assert best.ids == top.indices.tolist()
         assert best.score == pytest.approx(float(top.values.mean()), abs=1e-5)
         assert best.passes == 1
-    assert len({len(best.ids) for (best,) in found}) > 3
+    assert len({len(best.ids) for (best,) in actual}) > 3
 
 
 @torch.inference_mode()
 def test_scoring_a_translation_gives_the_score_it_had(decoder: Decoder, sources: list[tuple[int, ...]]) -> None:
     requests = [Request(source) for source in sources]
-    found = [best for (best,) in decoder.translate(requests, SETTINGS)]
-    for best, again in zip(found, decoder.score(requests, [best.ids for best in found], SETTINGS), strict=True):
+    actual = [best for (best,) in decoder.translate(requests, SETTINGS)]
+    for best, again in zip(actual, decoder.score(requests, [best.ids for best in actual], SETTINGS), strict=True):
         assert again.ids == best.ids
         assert again.log_probs == pytest.approx(best.log_probs, abs=1e-5)
         assert again.score == pytest.approx(best.score, abs=1e-5)

@@ -16,7 +16,7 @@ SOURCE = (5, 6, 2)
 
 
 @pytest.mark.parametrize("name", ["fertility", "ctc", "refinement"])
-def test_a_translation_does_not_depend_on_its_company(
+def test_a_translation_does_not_depend_on_its_batch(
     make_system: Callable[..., System],
     decoder_of: Callable[[System], Decoder],
     sources: list[tuple[int, ...]],
@@ -38,7 +38,7 @@ def test_a_translation_does_not_depend_on_its_company(
 @pytest.mark.parametrize(
     "request_", [Request(SOURCE, length=4), Request(SOURCE, pins=(Pin((5,)),)), Request(SOURCE, template=((5,),))]
 )
-def test_nothing_can_be_imposed(
+def test_constraints_are_refused(
     make_system: Callable[..., System], decoder_of: Callable[[System], Decoder], name: str, request_: Request
 ) -> None:
     decoder = decoder_of(make_system(name))

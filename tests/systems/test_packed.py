@@ -37,7 +37,7 @@ def test_a_packed_batch_has_the_loss_and_gradients_of_a_padded_one(
     targets: list[list[int]],
     norm: str,
 ) -> None:
-    monkeypatch.setattr(refinement, "OWN_GUESSES", 1.0)  # noise would be drawn differently
+    monkeypatch.setattr(refinement, "OWN_GUESS_SHARE", 1.0)  # noise would be drawn differently
     system = make_system(name, norm=norm)
     slot = system.reserves_slot
     results = []

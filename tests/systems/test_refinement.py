@@ -51,7 +51,7 @@ def log_probs_of_one(model: Refinement, source: Sequence[int], inputs: list[int]
 def test_the_loss_is_that_of_a_guess_from_masks_and_of_its_correction(
     model: Refinement, monkeypatch: pytest.MonkeyPatch, own_guesses: float
 ) -> None:
-    monkeypatch.setattr(refinement, "OWN_GUESSES", own_guesses)
+    monkeypatch.setattr(refinement, "OWN_GUESS_SHARE", own_guesses)
     batch = Batch(pad(SOURCES, 0, CPU, slot=True), pad(TARGETS, 0, CPU))
     torch.manual_seed(7)
     own_B = (torch.rand(3) < own_guesses).tolist()
@@ -114,8 +114,8 @@ def test_each_pass_predicts_all_words_from_all_words_of_the_one_before(
     model: Refinement, decoder: Decoder, sources: list[tuple[int, ...]]
 ) -> None:
     settings = RefinementSettings(iterations=4, suppress_tokens=SUPPRESSED, trace=True)
-    found = decoder.translate([Request(source, length=6) for source in sources], settings)
-    for source, (best,) in zip(sources, found, strict=True):
+    actual = decoder.translate([Request(source, length=6) for source in sources], settings)
+    for source, (best,) in zip(sources, actual, strict=True):
         expected = refined(model, source, 6, 4)
         assert best.ids == expected[-1]
         assert best.trace is not None
@@ -128,13 +128,13 @@ def test_until_stable_it_ends_where_a_pass_changes_nothing(
     model: Refinement, decoder: Decoder, sources: list[tuple[int, ...]]
 ) -> None:
     settings = RefinementSettings(iterations=10, suppress_tokens=SUPPRESSED, stop_when_stable=True)
-    found = decoder.translate([Request(source, length=2) for source in sources], settings)
-    for source, (best,) in zip(sources, found, strict=True):
+    actual = decoder.translate([Request(source, length=2) for source in sources], settings)
+    for source, (best,) in zip(sources, actual, strict=True):
         steps = refined(model, source, 2, 10)
         assert best.ids == steps[-1]
         stable = [number for number in range(2, 11) if steps[number - 1] == steps[number - 2]]
         assert best.passes == (stable[0] if stable else 10)
-    assert any(best.passes < 10 for (best,) in found)
+    assert any(best.passes < 10 for (best,) in actual)
 
 
 def test_another_strategy_is_refused() -> None:

@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from maskpredict.model.batch import Batch, Tokens, pad
-from maskpredict.systems.word_aligner import WordAligner, fertilities, surprise
+from maskpredict.systems.word_aligner import WordAligner, alignment_loss, fertilities
 
 CPU = torch.device("cpu")
 
 
-def test_it_learns_a_dictionary_from_sentences_in_another_order() -> None:
+def test_the_aligner_learns_a_dictionary_despite_another_word_order() -> None:
     # Word w becomes w + 20, and words from 15 on become two; the words of a target change places with their neighbours.
     chance, pairs = random.Random(1), []
     for _ in range(300):
@@ -29,21 +29,21 @@ def test_it_learns_a_dictionary_from_sentences_in_another_order() -> None:
     optimizer = torch.optim.Adam(aligner.parameters(), lr=0.05)
     for _ in range(60):
         optimizer.zero_grad()
-        surprise(aligner(batch), batch).backward()
+        alignment_loss(aligner(batch), batch).backward()
         optimizer.step()
-    found_BS = fertilities(aligner(batch), batch)
+    fertilities_BS = fertilities(aligner(batch), batch)
     right = total = 0
-    for (source, target), found in zip(pairs, found_BS.tolist(), strict=True):
-        assert sum(found) == len(target)
-        assert not any(found[len(source) :])
+    for (source, target), counts in zip(pairs, fertilities_BS.tolist(), strict=True):
+        assert sum(counts) == len(target)
+        assert not any(counts[len(source) :])
         if len(set(source)) == len(source):  # which of two equal words it is, does not matter
-            right += sum(own == (2 if word >= 15 else 1) for own, word in zip(found, source, strict=False))
+            right += sum(count == (2 if word >= 15 else 1) for count, word in zip(counts, source, strict=False))
             total += len(source)
     assert total > 300
     assert right / total > 0.99
 
 
-def test_its_probabilities_are_those_of_the_model() -> None:
+def test_alignment_probabilities_are_those_of_the_model() -> None:
     torch.manual_seed(2)
     aligner = WordAligner(20, 20)
     source, target = [5, 6, 2], [7, 8, 9, 2]
@@ -59,7 +59,7 @@ def test_its_probabilities_are_those_of_the_model() -> None:
     assert (aligned_SL[3:] == -math.inf).all()
 
 
-def test_sentences_laid_end_to_end_come_to_the_same(pack: Callable[..., Tokens]) -> None:
+def test_packed_sentences_give_the_same_results(pack: Callable[..., Tokens]) -> None:
     torch.manual_seed(3)
     aligner = WordAligner(20, 20)
     sources, targets = [[5, 6, 2], [7, 2]], [[7, 8, 9, 2], [10, 2]]
@@ -68,7 +68,7 @@ def test_sentences_laid_end_to_end_come_to_the_same(pack: Callable[..., Tokens])
     gradients = []
     for batch in (padded, packed):
         aligner.zero_grad()
-        surprise(aligner(batch), batch).backward()
+        alignment_loss(aligner(batch), batch).backward()
         gradients.append([parameter.grad.clone() for parameter in aligner.parameters() if parameter.grad is not None])
     for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other)

@@ -1,6 +1,6 @@
-"""Decoding of alignments (CTC): a word or a blank at each of a fixed number of positions, collapsed into the target.
+"""CTC decoding: a word or a blank at each of a fixed number of positions, collapsed into the target.
 
-Collapse: equal neighbours become one, then blanks go. The blank is the MASK id, which no target has.
+To collapse, merge equal neighbours, then drop blanks. The blank is the MASK id, which no target has.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class AlignmentDecoder(OnePassDecoder):
     def hypothesis(self, row: Finished) -> Hypothesis:
         """As in `OnePassDecoder`: the collapsed alignment.
 
-        A word's log-probability is its highest over the positions that say it.
+        A word's log-probability is its highest over the positions that predict it.
         """
         words: list[int] = []
         log_probs: list[float] = []

@@ -1,6 +1,6 @@
 """Arrays of NumPy or PyTorch, used through the Python array API standard.
 
-The files of this package name neither library: `array_namespace(x)` returns the functions for whichever `x` belongs to.
+The files of this package name neither library: `array_namespace(x)` returns the functions of the library of `x`.
 """
 
 from __future__ import annotations
@@ -12,4 +12,4 @@ from array_api_compat import array_namespace, device
 __all__ = ["Array", "array_namespace", "device"]
 
 Array: TypeAlias = Any
-"""An array of any library that follows the standard. Shapes stand in the names: `tokens_BT` is [B, T]."""
+"""An array of any library that follows the standard. Names end in shapes: `tokens_BT` is [B, T]."""

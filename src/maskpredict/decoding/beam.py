@@ -1,4 +1,4 @@
-"""Decoding of autoregressive models: beam search, and with one beam greedy search.
+"""Decoding of autoregressive models: beam search, or greedy search with one beam.
 
 The search itself needs the model's state at every step, so engines run it (`CausalEngine`).
 """
@@ -13,12 +13,12 @@ from maskpredict.decoding.engine import CausalEngine
 from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.decoding.settings import BeamSettings
 
-SPARE_LENGTH = 10
+EXTRA_LENGTH = 10
 """Subwords that a translation may have beyond `max_length_ratio` times its source."""
 
 
 class BeamDecoder(Decoder):
-    """Writes word by word, keeping the best `beam_size` hypotheses."""
+    """Translates token by token, keeping the best `beam_size` hypotheses."""
 
     settings_type: ClassVar[type] = BeamSettings
     engine: CausalEngine
@@ -45,4 +45,4 @@ class BeamDecoder(Decoder):
 
 def longest_target(source_length: int, settings: BeamSettings, max_positions: int) -> int:
     """Return how long the translation of a source of this length may become."""
-    return min(int(settings.max_length_ratio * source_length) + SPARE_LENGTH, max_positions)
+    return min(int(settings.max_length_ratio * source_length) + EXTRA_LENGTH, max_positions)

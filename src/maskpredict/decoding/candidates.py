@@ -1,4 +1,4 @@
-"""Which target lengths to try, and which of the finished candidates to keep (section 3.3 of the paper)."""
+"""Length candidates: the target lengths to try, and the ranking of finished candidates (section 3.3 of the paper)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.decoding.trace import CandidateTrace, Pass, Trace
 
 SHORTEST = 2
-"""A token and the end mark."""
+"""Shortest target: a token and the end mark."""
 
 
 def candidate_lengths(log_probs_BL: npt.NDArray[np.float32], count: int, longest: int) -> list[list[int]]:
     """Return the `count` likeliest lengths of each sentence, likeliest first.
 
-    Lengths outside [2, longest] are moved to its ends and duplicates dropped, so there may be fewer than `count`.
+    Lengths are clipped to [2, longest] and duplicates dropped, so there may be fewer than `count`.
     """
-    # A stable sort, so that equally likely lengths come in one order on every machine.
+    # A stable sort gives equally likely lengths the same order on every machine.
     order_BL = np.argsort(-log_probs_BL, axis=1, kind="stable")[:, :count]
     return [list(dict.fromkeys(row)) for row in np.clip(order_BL, SHORTEST, longest).tolist()]
 
@@ -30,19 +30,19 @@ def candidate_lengths(log_probs_BL: npt.NDArray[np.float32], count: int, longest
 def likely_lengths(
     log_probs_BL: npt.NDArray[np.float32], lengths: list[list[int]], threshold: float | None
 ) -> list[list[int]]:
-    """Return those of each sentence's candidates that are likely enough."""
+    """Return each sentence's candidate lengths that are likely enough."""
     if threshold is None:
         return lengths
     return [
-        own[: likely_count(log_probs_L[own].tolist(), threshold)]
-        for own, log_probs_L in zip(lengths, log_probs_BL, strict=True)
+        candidates[: likely_count(log_probs_L[candidates].tolist(), threshold)]
+        for candidates, log_probs_L in zip(lengths, log_probs_BL, strict=True)
     ]
 
 
 def likely_count(log_probs_C: Sequence[float], threshold: float | None) -> int:
-    """How many of the candidates, likeliest first, are at least `threshold` times as likely as the first.
+    """Return how many of the candidates, likeliest first, are at least `threshold` times as likely as the first.
 
-    An unlikely length now and then gives a confident translation that says too little.
+    An unlikely length sometimes gives a confident but incomplete translation.
     """
     if threshold is None:
         return len(log_probs_C)
@@ -56,18 +56,18 @@ class Finished:
     ids: list[int]
     log_probs: list[float]
     score: float
-    """Mean log-probability of the positions that were not given."""
+    """Mean log-probability of the positions that were not pinned."""
     passes: int
     history: list[Pass]
-    """Every pass, where a trace was asked for."""
+    """Every pass, with the setting `trace`."""
     set_aside: bool = False
-    """True when it comes behind all others: given up after its first pass, or of an unlikely length."""
+    """True for a candidate that ranks behind all others: pruned, or of an unlikely length."""
     length_log_prob: float = 0.0
-    """How likely its length is, but for a term that all candidates of a sentence share."""
+    """Log-probability of its length, up to a constant that the candidates of a sentence share."""
 
 
 def less_confident(scores: Sequence[float], owner: Sequence[int], kept: int) -> set[int]:
-    """The drafts that are not among the `kept` best of their sentence, the earlier one being better on a tie."""
+    """Return the drafts that are not among the `kept` best of their sentence; on a tie the earlier one is better."""
     by_sentence: dict[int, list[int]] = {}
     for draft in sorted(range(len(scores)), key=lambda draft: -scores[draft]):
         by_sentence.setdefault(owner[draft], []).append(draft)
@@ -75,12 +75,12 @@ def less_confident(scores: Sequence[float], owner: Sequence[int], kept: int) -> 
 
 
 def ranked(rows: list[Finished], settings: MaskPredictSettings) -> list[Hypothesis]:
-    """A sentence's candidates as hypotheses, best first, the earlier candidate on a tie."""
+    """Return a sentence's candidates as hypotheses, best first; on a tie the earlier candidate is better."""
 
-    def merit(row: Finished) -> tuple[bool, float]:
+    def rank_key(row: Finished) -> tuple[bool, float]:
         return not row.set_aside, row.score + settings.length_weight * row.length_log_prob
 
-    order = sorted(range(len(rows)), key=lambda index: merit(rows[index]), reverse=True)
+    order = sorted(range(len(rows)), key=lambda index: rank_key(rows[index]), reverse=True)
     lengths = tuple(len(row.ids) for row in rows)
     candidates = [CandidateTrace(len(row.ids), row.score, row.history) for row in rows] if settings.trace else []
     return [

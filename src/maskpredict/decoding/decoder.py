@@ -1,4 +1,4 @@
-"""What the Translator asks of a model: requests in ids in, hypotheses in ids out."""
+"""The decoder interface: requests in, hypotheses out, both in ids."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Decoder(ABC):
     settings_type: ClassVar[type]
     """Dataclass of the decoding settings."""
     reserves_slot: ClassVar[bool] = False
-    """True when the engine puts a vector of its own in front of each source, which takes one position."""
+    """True when the engine puts a vector in front of each source, which takes one position."""
 
     def __init__(self, system: str, engine: Engine) -> None:
         self.system = system
@@ -29,9 +29,9 @@ class Decoder(ABC):
 
     @abstractmethod
     def start(self, requests: Sequence[Request], settings: Any) -> StartedTranslation:
-        """Begin to translate requests that may share a batch (`Engine.batch_policy`).
+        """Start to translate requests that may share a batch (`Engine.batch_policy`).
 
-        An engine that leaves the work to a GPU returns early, so that the host can do something else meanwhile.
+        With a GPU this may return before the batch is finished, so that the host can work in parallel.
         """
 
     def translate(self, requests: Sequence[Request], settings: Any) -> list[list[Hypothesis]]:
@@ -43,7 +43,7 @@ class Decoder(ABC):
         """Return the given targets (end mark included) with the scores `translate` would give them."""
 
     def refuse_constraints(self, requests: Sequence[Request]) -> None:
-        """Refuse pins, gaps and lengths, for systems that cannot obey them."""
+        """Refuse pins, gaps and lengths, for systems without constraints."""
         if any(request.pins or request.template or request.length for request in requests):
             raise UserError(
                 f"models of the system {self.system} cannot pin words, fill gaps or keep to a length; use a CMLM."

@@ -1,7 +1,7 @@
-"""Targets to start from: all masks, masks around pinned words, or a given sentence with gaps.
+"""Drafts that decoding starts from: all masks, masks around pinned words, or a given sentence with gaps.
 
-A draft is a list of ids in which the mask id stands wherever decoding may choose. Everything a user can impose on a
-translation (its length, words at places, a sentence to complete) is an ordinary draft by the time decoding begins.
+A draft is a list of ids with the mask id at every position to predict. All constraints (a length, pinned words, a
+template) become drafts before decoding.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from maskpredict.decoding.arrays import Array
 from maskpredict.decoding.hypothesis import Gap, Pin
 from maskpredict.errors import UserError
 
-SPLITS = 24
-"""Ways to share out a length over several gaps that are tried at most, for each total length."""
+MAX_SPLITS = 24
+"""Most ways to distribute a total length over several gaps that are tried."""
 
 
 def pinned_draft(length: int, pins: Sequence[Pin], mask: int) -> list[int]:
-    """Masks, with the pins that name a place written in."""
+    """Return masks, with the pins that have a place written in."""
     draft = [mask] * length
     for pin in pins:
         if pin.place is None:
@@ -35,7 +35,7 @@ def pinned_draft(length: int, pins: Sequence[Pin], mask: int) -> list[int]:
 
 
 def shortest_with(pins: Sequence[Pin], mask: int) -> int:
-    """The fewest positions a target with these pins can have, its end mark included."""
+    """Return the length of the shortest target with these pins, its end mark included."""
     placed = max((pin.place + len(pin.ids) for pin in pins if pin.place is not None), default=0)
     length = max(placed, sum(len(pin.ids) for pin in pins)) + 1
     floating = [len(pin.ids) for pin in pins if pin.place is None]
@@ -45,7 +45,7 @@ def shortest_with(pins: Sequence[Pin], mask: int) -> int:
 
 
 def has_room(draft: Sequence[int], widths: Sequence[int], mask: int) -> bool:
-    """True when phrases of these widths fit side by side into a draft's masks, its last position left alone."""
+    """Return True if phrases of these widths fit into a draft's masks without overlap, except its last position."""
     runs = [len(list(run)) for masked, run in groupby(draft[:-1], lambda token: token == mask) if masked]
     for width in sorted(widths, reverse=True):
         tightest = min((run for run in runs if run >= width), default=None)
@@ -58,7 +58,7 @@ def has_room(draft: Sequence[int], widths: Sequence[int], mask: int) -> bool:
 def place_phrases(
     draft: Sequence[int], phrases: Sequence[tuple[int, ...]], log_probs_TV: Array, mask: int
 ) -> list[int]:
-    """Write each phrase where `log_probs_TV` (of the draft as it is) make it likeliest; the longest phrases first."""
+    """Return the draft with each phrase at its likeliest place by `log_probs_TV`, the longest phrases first."""
     placed = list(draft)
     ordered = sorted(phrases, key=lambda phrase: -len(phrase))
     for number, phrase in enumerate(ordered, 1):
@@ -79,26 +79,26 @@ def place_phrases(
 def template_drafts(
     template: Sequence[tuple[int, ...] | Gap], lengths: Sequence[int], mask: int, eos: int
 ) -> list[list[int]]:
-    """The ways to complete a sentence with gaps, for the given total lengths (end mark included)."""
+    """Return the drafts of a sentence with gaps, for the given total lengths (end mark included)."""
     open_gaps = sum(isinstance(part, Gap) and part.length is None for part in template)
     known = 1 + sum((part.length or 0) if isinstance(part, Gap) else len(part) for part in template)
     if not open_gaps:
         return [_write(template, (), mask, eos)]
-    # The length head knows nothing of the given words: also try the smallest gaps.
+    # The length head ignores the given words, so also try the smallest gaps.
     spares = dict.fromkeys(max(n - known, open_gaps) for n in [*lengths, known + open_gaps, known + open_gaps + 1])
     return [_write(template, split, mask, eos) for spare in spares for split in _splits(spare, open_gaps)]
 
 
 def _splits(total: int, parts: int) -> list[tuple[int, ...]]:
-    """Ways to write `total` as `parts` positive numbers, the most even first, at most SPLITS of them."""
+    """Return ways to write `total` as `parts` positive numbers, the most even first, at most MAX_SPLITS of them."""
     cuts = combinations(range(1, total), parts - 1)
-    ways = []
+    splits = []
     for cut in cuts:
         edges = (0, *cut, total)
-        ways.append(tuple(b - a for a, b in pairwise(edges)))
-        if len(ways) >= 2000:  # long texts with many gaps: enough to choose from
+        splits.append(tuple(b - a for a, b in pairwise(edges)))
+        if len(splits) >= 2000:  # long texts with many gaps have far too many
             break
-    return sorted(ways, key=lambda way: max(way) - min(way))[:SPLITS]
+    return sorted(splits, key=lambda split: max(split) - min(split))[:MAX_SPLITS]
 
 
 def _write(template: Sequence[tuple[int, ...] | Gap], sizes: Sequence[int], mask: int, eos: int) -> list[int]:

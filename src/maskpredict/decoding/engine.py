@@ -1,7 +1,7 @@
 """The contract of an engine: it encodes sources, and runs decoder passes over drafts of their targets.
 
-Everything else is decoding's: which lengths, which masks, scores, traces, pins. An engine answers with arrays of the
-library it computes with, and decoding goes on in that library. `maskpredict.engines` has the engines, and chooses.
+Lengths, masks, scores, traces and pins belong to the decoders. An engine returns arrays of its own library, and the
+decoders use that library, too. `maskpredict.engines` has the engines, and chooses one.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Query:
-    """What a pass is asked about the masked positions."""
+    """Options of a pass."""
 
     suppress: tuple[int, ...] = ()
     """Ids that are never predicted."""
     no_end_BT: Array | None = None
     """True where the end mark may not be predicted either."""
     given_BT: Array | None = None
-    """Tokens whose log-probabilities are wanted, too."""
+    """Tokens whose log-probabilities are returned as well."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """The answer, [B, T] each; anything outside the masked positions."""
+    """The result of a pass, [B, T] each; arbitrary outside the masked positions."""
 
     tokens_BT: Array
     """The likeliest token, the lowest id of equals."""
     log_probs_BT: Array
     """Its log-probability, float32."""
     given_log_probs_BT: Array | None = None
-    """That of the given token, float32."""
+    """Log-probability of the given token, float32."""
 
 
 class Passes(Protocol):
     """Decoder passes over one group of drafts."""
 
     def array(self, rows: Sequence[Sequence[int]], fill: int) -> Array:
-        """Return rows of ids as an array [B, T], padded to a width that suits the engine."""
+        """Return rows of ids as an array [B, T], padded as the engine needs."""
 
     def predict(self, tokens_BT: Array, masked_BT: Array, query: Query) -> Prediction:
         """Run the decoder. Rows without masked positions cost nothing."""
@@ -75,24 +75,24 @@ class Encoded(Protocol):
         """Target positions of each source; for systems that do not predict lengths."""
 
     def groups(self, lengths: Sequence[int]) -> list[list[int]]:
-        """Divide drafts of these lengths into those to be decoded together."""
+        """Group drafts of these lengths: those of a group are decoded together."""
 
     def passes(self, owner: Sequence[int], lengths: Sequence[int]) -> Passes:
-        """Prepare passes over drafts of these lengths, each of the source that `owner` names."""
+        """Prepare passes over drafts of these lengths; `owner` is the row of each draft's source."""
 
     def run(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
-        """Call all of these, at the same time where the engine can, and return their results in order."""
+        """Call the tasks, in parallel where the engine can, and return their results in order."""
 
 
 class BatchPolicy(Enum):
-    """Which sources may share a batch without changing each other's translation."""
+    """Rule for sources that may share a batch without changing each other's translation."""
 
     SAME_WIDTH = "same width"
-    """Those of one padded width: rounding depends on the width of a matrix product."""
+    """Sources of one padded width: rounding depends on the width of a matrix product."""
     SIMILAR_WIDTH = "similar width"
-    """Those at most twice as long as each other: on a GPU in half precision, rounding depends on the batch anyway."""
+    """Sources at most twice as long as each other: on a GPU in half precision, rounding depends on the batch anyway."""
     ANY = "any"
-    """All: each sentence is computed by itself."""
+    """All sources: each sentence is computed by itself."""
 
 
 StartedBatch = Callable[[], list[list[Finished]] | None]
@@ -103,10 +103,10 @@ class Engine(ABC):
     """A loaded model on some hardware."""
 
     name: str
-    """What `maskpredict.engines` calls it."""
+    """Name in `maskpredict.engines.ENGINES`."""
     config: ModelConfig
     special: SpecialIds
-    """Of the target side."""
+    """Special ids of the target side."""
     device: str
     """cpu or cuda, with a number where there are several."""
     compute_type: str
@@ -115,12 +115,12 @@ class Engine(ABC):
     batch_tokens: int = 2_048
     """Default size of a batch: source positions times drafts."""
     window: int = 256
-    """Lines of a stream looked at together, to batch those of similar length: as many as take seconds."""
+    """Lines of a stream read at once, to batch those of similar length: a few seconds of work."""
     out_of_memory: tuple[type[BaseException], ...] = ()
-    """What it raises when a batch does not fit; the batch is then split."""
+    """Exceptions that mean that a batch does not fit in memory; the batch is then split."""
 
     threads: int = 1
-    """CPU threads that it may use."""
+    """CPU threads that the engine may use."""
 
     @abstractmethod
     def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
@@ -135,21 +135,21 @@ class Engine(ABC):
         return None
 
     def working(self) -> AbstractContextManager[None]:
-        """Return a context to hold while passes are made."""
+        """Return a context to hold while passes run."""
         return nullcontext()
 
     def free_memory(self) -> None:  # noqa: B027
-        """Drop caches that exist for speed alone. Called when memory has run out."""
+        """Drop caches. Called when memory has run out."""
 
 
 class CausalEngine(Engine):
-    """An engine that can also run a decoder word by word."""
+    """An engine that also runs autoregressive decoders."""
 
     @abstractmethod
     def search(
         self, sources: Sequence[Sequence[int]], limits: Sequence[int], settings: BeamSettings
     ) -> list[list[Hypothesis]]:
-        """Run a beam search; `limits` are the longest lengths of the targets. Returns the best hypotheses first."""
+        """Run a beam search for targets of at most `limits` tokens, and return hypotheses, best first."""
 
     @abstractmethod
     def target_log_probs(

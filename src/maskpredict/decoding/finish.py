@@ -1,7 +1,7 @@
-"""From drafts to finished targets: mask-predict on whatever engine encoded the sources.
+"""Mask-predict over drafts, on the engine that encoded the sources.
 
-Drafts that the engine wants to compute together form a group, whichever sentence they belong to; a sentence's length
-candidates share its encoded source. Shape letters: B rows (drafts), T positions, V vocabulary.
+The engine groups the drafts that it computes together, of any sentences; a sentence's length candidates share its
+encoded source. Shape letters: B rows (drafts), T positions, V vocabulary.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Finisher:
     def finish(
         self, drafts: Sequence[Sequence[int]], owner: Sequence[int], given: Sequence[Sequence[int]] | None = None
     ) -> list[Finished]:
-        """Complete drafts, each of the sentence `owner` names.
+        """Complete drafts; `owner` is the sentence of each.
 
-        With `given`, the result is those tokens and the probability each had when its position was last predicted.
+        With `given`, return those tokens and the probability of each when its position was last predicted.
         """
         rows_of_groups = self.encoded.groups([len(draft) for draft in drafts])
         groups = [
@@ -50,20 +50,20 @@ class Finisher:
             for rows in rows_of_groups
         ]
         if self.settings.prune_candidates is not None:
-            scores = _in_order(rows_of_groups, self.encoded.run([group.make_first_pass for group in groups]))
+            scores = _in_order(rows_of_groups, self.encoded.run([group.run_first_pass for group in groups]))
             pruned = less_confident(scores, owner, self.settings.prune_candidates)
             for group, rows in zip(groups, rows_of_groups, strict=True):
                 group.prune([row in pruned for row in rows])
         return _in_order(rows_of_groups, self.encoded.run([group.finish for group in groups]))
 
     def first_guess(self, draft: Sequence[int], sentence: int) -> Array:
-        """Return log-probabilities [T, V] of every token at every position of a draft as it stands."""
+        """Return log-probabilities [T, V] of every token at every position of a draft."""
         passes = self.encoded.passes([sentence], [len(draft)])
         return passes.log_probs(passes.array([draft], self.special.pad), Query(self.settings.suppress_tokens))
 
 
 class _Group:
-    """Drafts that are decoded together, and the state they are in."""
+    """Drafts that are decoded together, and their state."""
 
     def __init__(
         self,
@@ -97,21 +97,21 @@ class _Group:
         self.pruned = [False] * len(drafts)
         self.history: list[Decoded] = []
 
-    def make_first_pass(self) -> list[float]:
-        """Return the scores after the first pass; `finish` makes the others."""
+    def run_first_pass(self) -> list[float]:
+        """Run the first pass, and return the scores after it."""
         if self.xp.any(self.rules.free_BT):
             self.decoded = one_pass(self._predict, self.decoded, self.rules.free_BT, self.rules)
             self._watch(self.decoded)
         return self._scores(self.decoded.log_probs_BT)
 
     def prune(self, pruned: list[bool]) -> None:
-        """Make no further pass over these drafts."""
+        """Run no further passes over these drafts."""
         self.pruned = pruned
         pruned_B = self.xp.asarray(pruned, device=device(self.rules.passes_B))
         self.rules = replace(self.rules, passes_B=self.xp.where(pruned_B, 1, self.rules.passes_B))
 
     def finish(self) -> list[Finished]:
-        """Make all passes that are left."""
+        """Run the remaining passes."""
         first = 0 if self.settings.prune_candidates is None else 1
         result = passes_from(first, self._predict, self.decoded, self.rules, self._watch)
         tokens_BT, log_probs_BT = result.tokens_BT, result.log_probs_BT
@@ -120,8 +120,8 @@ class _Group:
         scores, passes = self._scores(log_probs_BT), result.passes_B.tolist()
         tokens, log_probs = tokens_BT.tolist(), log_probs_BT.tolist()
         steps = [
-            (one.masked_BT.tolist(), one.tokens_BT.tolist(), self.xp.exp(one.log_probs_BT).tolist())
-            for one in self.history
+            (decoded.masked_BT.tolist(), decoded.tokens_BT.tolist(), self.xp.exp(decoded.log_probs_BT).tolist())
+            for decoded in self.history
         ]
         return [
             Finished(
@@ -146,13 +146,13 @@ class _Group:
             self.history.append(decoded)
 
     def _scores(self, log_probs_BT: Array) -> list[float]:
-        """Return the mean log-probability of each draft's free positions. Its rounding ignores the padding."""
+        """Return the mean log-probability of each draft's free positions, summed exactly whatever the padding."""
         pairs = zip(log_probs_BT.tolist(), self.rules.free_BT.tolist(), strict=True)
         return [math.fsum(compress(log_probs, free)) / max(1, sum(free)) for log_probs, free in pairs]
 
 
 def _before_pins(pinned_BT: Array) -> Array | None:
-    """Return True in front of pinned words, where an end mark would cut them off; None where nothing is pinned."""
+    """Return True before pinned words, where an end mark would cut them off; None if nothing is pinned."""
     xp = array_namespace(pinned_BT)
     if not xp.any(pinned_BT):
         return None
@@ -161,10 +161,10 @@ def _before_pins(pinned_BT: Array) -> Array | None:
 
 
 def _in_order(rows_of_groups: list[list[int]], results: list[list[T]]) -> list[T]:
-    """Return what each group found for its rows, in the order of all rows."""
-    found = {
-        row: own
-        for rows, of_group in zip(rows_of_groups, results, strict=True)
-        for row, own in zip(rows, of_group, strict=True)
+    """Return the groups' results in the order of all rows."""
+    by_row = {
+        row: result
+        for rows, group_results in zip(rows_of_groups, results, strict=True)
+        for row, result in zip(rows, group_results, strict=True)
     }
-    return [found[row] for row in range(len(found))]
+    return [by_row[row] for row in range(len(by_row))]

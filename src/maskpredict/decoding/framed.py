@@ -1,6 +1,6 @@
-"""Decoding of fairseq's CMLMs, whose drafts stand between a fixed BOS and a fixed end mark.
+"""Decoding of fairseq's CMLMs, whose targets have a fixed BOS and a fixed end mark.
 
-Elsewhere a target is its subwords and the end mark: BOS is added here and taken away again.
+Elsewhere a target is its subwords and the end mark: BOS is added and removed here.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.decoding.trace import Pass
 
 LENGTH_OFFSET = 128
-"""The length class of a target as long as its source, where classes are differences to the source's length."""
+"""Length class of a target as long as its source, where classes are differences from the source's length."""
 
 
 class FramedDecoder(MaskedDecoder):
-    """As `MaskedDecoder`, between fixed ends."""
+    """`MaskedDecoder` for targets with a fixed BOS and end mark."""
 
     def start(self, requests: Sequence[Request], settings: MaskPredictSettings) -> StartedTranslation:
-        """As in `Decoder`, always pass by pass: engines that make all passes at once mask the end mark."""
-        found = self._in_passes(requests, settings)
-        return lambda: found
+        """As in `Decoder`, always pass by pass: engines that run all passes at once mask the end mark."""
+        hypotheses = self._in_passes(requests, settings)
+        return lambda: hypotheses
 
     def finisher(self, requests: Sequence[Request], settings: MaskPredictSettings) -> Finisher:
         """As in `MaskedDecoder`."""
@@ -36,7 +36,7 @@ class FramedDecoder(MaskedDecoder):
 
 
 class _FramedFinisher(Finisher):
-    """Completes drafts with BOS in front and the end mark already in its place."""
+    """Completes drafts with BOS in front and a fixed end mark."""
 
     def finish(
         self, drafts: Sequence[Sequence[int]], owner: Sequence[int], given: Sequence[Sequence[int]] | None = None

@@ -1,5 +1,4 @@
-"""What goes into a system's `translate` and what comes out, in ids; the runtime turns text into the one and the other
-into text."""
+"""Requests and hypotheses in ids, the input and output of a decoder. The runtime converts from and to text."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from maskpredict.decoding.trace import Trace
 
 @dataclass(frozen=True)
 class Gap:
-    """A hole in a given target: `length` subwords, or as many as fit best when it is None."""
+    """A gap in a given target: `length` subwords, or any number when it is None."""
 
     length: int | None = None
 
@@ -45,11 +44,11 @@ class Hypothesis:
     ids: list[int]
     """All its positions, the end mark included."""
     log_probs: list[float]
-    """Of each position."""
+    """Log-probability of each position."""
     score: float
-    """Higher is better; what it is made of is up to the system."""
+    """Higher is better; its definition depends on the system."""
     passes: int
     """Decoder passes it took."""
     lengths: tuple[int, ...] = ()
-    """The target lengths that were tried, likeliest first."""
+    """Target lengths of all candidates, likeliest first."""
     trace: Trace | None = None

@@ -1,11 +1,11 @@
 """Mask-predict: the paper's decoding algorithm (section 3).
 
-Start from a fully masked target. In each pass the model predicts every masked position at once; then the positions it
-was least sure of are masked again and re-predicted in the light of the rest. The number of masked positions falls
-linearly to zero over T passes.
+Start from a fully masked target. In each pass the model predicts every masked position at once; then the least
+confident positions are masked again and predicted given the others. The number of masked positions falls linearly to
+zero over T passes.
 
-This file is the algorithm and nothing else, and it is what runs between two passes. `predict` hides the model. Arrays
-may be NumPy's or PyTorch's, on any device. Shape letters: B rows (one target draft each), T positions.
+This file has the algorithm alone; `predict` hides the model. Arrays may be NumPy's or PyTorch's, on any device. Shape
+letters: B rows (one target draft each), T positions.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from maskpredict.decoding.arrays import Array, array_namespace, device
 
 Predict = Callable[[Array, Array], tuple[Array, Array]]
 """(tokens_BT with mask tokens in place, masked_BT) -> likeliest token and its float32 log-probability, both [B, T].
-Only the masked positions of the answer are read."""
+Only the masked positions of the result are read."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a strategy may look at when it chooses the positions to mask before pass `t` (t > 0)."""
+    """Input of a strategy, which chooses the positions to mask before pass `t` (t > 0)."""
 
     t: int
     passes_B: Array
@@ -33,7 +33,7 @@ class Step:
     masked_BT: Array
     """True where the previous pass masked."""
     free_BT: Array
-    """True where masking is allowed: real positions that are not pinned."""
+    """True where masking is allowed: not in padding or pinned."""
 
 
 Strategy = Callable[[Step], Array]
@@ -53,17 +53,17 @@ def least_confident(step: Step) -> Array:
 
 @dataclass(frozen=True)
 class Rules:
-    """How drafts are completed; the same in every pass."""
+    """Options of decoding, the same in every pass."""
 
     free_BT: Array
-    """True where the draft is to be filled in."""
+    """True where the draft may be masked."""
     passes_B: Array
     """T of each row."""
     mask: int
     """Id of the mask token."""
     strategy: Strategy = least_confident
     hide: bool = True
-    """The model sees masks where it predicts; else the words of the last pass."""
+    """The model sees masks where it predicts; if False, the words of the last pass."""
     stop_when_stable: bool = False
     """A row ends when a pass changed none of its tokens."""
     threshold: float | None = None
@@ -76,9 +76,9 @@ class Decoded:
 
     tokens_BT: Array
     log_probs_BT: Array
-    """Of each token when it was last predicted; 0 where it was pinned."""
+    """Log-probability of each token when it was last predicted; 0 where it was pinned."""
     passes_B: Array
-    """Passes that each row took part in."""
+    """Passes that predicted a position of each row."""
     masked_BT: Array
     """True where the last pass predicted."""
     stable_B: Array
@@ -109,9 +109,9 @@ def mask_predict(
 def passes_from(
     first: int, predict: Predict, decoded: Decoded, rules: Rules, watch: Callable[[Decoded], None] | None = None
 ) -> Decoded:
-    """Make all passes from number `first` on; ends early when no row has anything left to predict."""
+    """Run all passes from number `first` on; ends early when no row has a position to predict."""
     xp = array_namespace(decoded.tokens_BT)
-    # Looking at a value waits for a GPU, so it is done only where something can be finished early.
+    # Reading a value synchronizes a GPU, so it is read only if rows can end early.
     may_end_early = rules.stop_when_stable or rules.threshold is not None
     for t in range(first, int(xp.max(rules.passes_B))):
         masked_BT = positions_to_mask(t, decoded, rules)
@@ -125,35 +125,35 @@ def passes_from(
 
 def undecoded(draft_BT: Array, free_BT: Array) -> Decoded:
     """Return drafts before their first pass."""
-    xp, where = array_namespace(draft_BT), device(draft_BT)
+    xp, draft_device = array_namespace(draft_BT), device(draft_BT)
     rows = draft_BT.shape[0]
-    log_probs_BT = xp.zeros(draft_BT.shape, dtype=xp.float32, device=where)
-    none_B = xp.zeros((rows,), dtype=xp.int64, device=where)
-    return Decoded(draft_BT, log_probs_BT, none_B, free_BT, none_B > 0)
+    log_probs_BT = xp.zeros(draft_BT.shape, dtype=xp.float32, device=draft_device)
+    passes_B = xp.zeros((rows,), dtype=xp.int64, device=draft_device)
+    return Decoded(draft_BT, log_probs_BT, passes_B, free_BT, passes_B > 0)
 
 
 def positions_to_mask(t: int, decoded: Decoded, rules: Rules) -> Array:
-    """Choose masked_BT for pass `t`: everything at first, then what the strategy says, in rows that go on."""
+    """Return masked_BT for pass `t`: all free positions at first, then the strategy's choice in unfinished rows."""
     if t == 0:
         return rules.free_BT
     step = Step(t, rules.passes_B, decoded.log_probs_BT, decoded.masked_BT, rules.free_BT)
-    goes_on_B = t < rules.passes_B
+    unfinished_B = t < rules.passes_B
     if rules.stop_when_stable:
-        goes_on_B = goes_on_B & ~decoded.stable_B
-    masked_BT = rules.strategy(step) & goes_on_B[:, None]
+        unfinished_B = unfinished_B & ~decoded.stable_B
+    masked_BT = rules.strategy(step) & unfinished_B[:, None]
     if rules.threshold is not None:
         masked_BT = masked_BT & (decoded.log_probs_BT < math.log(rules.threshold))
     return masked_BT
 
 
 def one_pass(predict: Predict, decoded: Decoded, masked_BT: Array, rules: Rules) -> Decoded:
-    """Predict the masked positions; all others keep their token and their probability."""
+    """Predict the masked positions; all others keep their token and log-probability."""
     xp = array_namespace(masked_BT)
     before_BT = decoded.tokens_BT
     seen_BT = xp.where(masked_BT, rules.mask, before_BT) if rules.hide else before_BT
     best_BT, best_log_probs_BT = predict(seen_BT, masked_BT)
     tokens_BT = xp.where(masked_BT, best_BT, before_BT)
     log_probs_BT = xp.where(masked_BT, xp.astype(best_log_probs_BT, xp.float32), decoded.log_probs_BT)
-    took_part_B = xp.astype(xp.any(masked_BT, axis=1), decoded.passes_B.dtype)
+    predicted_B = xp.astype(xp.any(masked_BT, axis=1), decoded.passes_B.dtype)
     stable_B = xp.all(tokens_BT == before_BT, axis=1)
-    return Decoded(tokens_BT, log_probs_BT, decoded.passes_B + took_part_B, masked_BT, stable_B)
+    return Decoded(tokens_BT, log_probs_BT, decoded.passes_B + predicted_B, masked_BT, stable_B)

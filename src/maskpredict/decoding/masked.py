@@ -26,55 +26,55 @@ class MaskedDecoder(Decoder):
         """As in `Decoder`: all passes at once where the engine can, else one after the other."""
         started = self.engine.start(requests, settings)
         if started is None:
-            found = self._in_passes(requests, settings)
-            return lambda: found
+            hypotheses = self._in_passes(requests, settings)
+            return lambda: hypotheses
 
         def finish() -> list[list[Hypothesis]]:
             candidates = started()
             if candidates is None:
                 return self._in_passes(requests, settings)
-            return [ranked(own, settings) for own in candidates]
+            return [ranked(rows, settings) for rows in candidates]
 
         return finish
 
     def score(
         self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: MaskPredictSettings
     ) -> list[Hypothesis]:
-        """Mask-predict at each target's length, charging every position with the probability of the given token the
-        last time it was predicted: what `translate` reports when it arrives at these tokens itself."""
+        """As in `Decoder`: mask-predict at each target's length, and the log-probability of each given token when its
+        position was last predicted, as `translate` reports when it produces these tokens."""
         drafts = [[self.engine.special.mask] * len(target) for target in targets]
         with self.engine.working():
             rows = self.finisher(requests, settings).finish(drafts, range(len(drafts)), given=targets)
         return [ranked([row], settings)[0] for row in rows]
 
     def finisher(self, requests: Sequence[Request], settings: MaskPredictSettings) -> Finisher:
-        """Run the encoder, and return what completes drafts of these requests."""
+        """Run the encoder, and return a `Finisher` for these requests."""
         return Finisher(self.engine.encode([request.source for request in requests]), self.engine.special, settings)
 
     def _in_passes(self, requests: Sequence[Request], settings: MaskPredictSettings) -> list[list[Hypothesis]]:
         with self.engine.working():
-            return [ranked(own, settings) for own in self._candidates(requests, settings)]
+            return [ranked(rows, settings) for rows in self._candidates(requests, settings)]
 
     def _candidates(self, requests: Sequence[Request], settings: MaskPredictSettings) -> list[list[Finished]]:
         finisher = self.finisher(requests, settings)
         log_probs_BL = finisher.encoded.length_log_probs_BL
         lengths = candidate_lengths(log_probs_BL, settings.length_candidates, self._longest)
         likely = likely_lengths(log_probs_BL, lengths, settings.length_threshold)
-        # Unlikely lengths are tried only where as many translations are asked for.
-        tried = [own[: max(len(first), settings.num_hypotheses)] for own, first in zip(lengths, likely, strict=True)]
+        # Unlikely lengths are tried only if num_hypotheses needs them.
+        tried = [each[: max(len(first), settings.num_hypotheses)] for each, first in zip(lengths, likely, strict=True)]
         drafts = [self._drafts(finisher, n, request, tried[n]) for n, request in enumerate(requests)]
-        owner = [sentence for sentence, own in enumerate(drafts) for _ in own]
+        owner = [sentence for sentence, sentence_drafts in enumerate(drafts) for _ in sentence_drafts]
         candidates: list[list[Finished]] = [[] for _ in requests]
         for sentence, done in zip(owner, finisher.finish(list(chain(*drafts)), owner), strict=True):
             unlikely = len(done.ids) in tried[sentence][len(likely[sentence]) :]
-            # What is imposed may be longer than any length that the model predicts.
+            # Constraints may make a target longer than any length that the model predicts.
             log_prob = float(log_probs_BL[sentence, min(len(done.ids), log_probs_BL.shape[1] - 1)])
             set_aside = done.set_aside or unlikely
             candidates[sentence].append(replace(done, set_aside=set_aside, length_log_prob=log_prob))
         return candidates
 
     def _drafts(self, finisher: Finisher, sentence: int, request: Request, lengths: list[int]) -> list[list[int]]:
-        """Return one draft for each length candidate, with whatever the request imposes."""
+        """Return one draft for each length candidate, with the request's constraints."""
         mask, eos = self.engine.special.mask, self.engine.special.eos
         if request.template is not None:
             drafts = template_drafts(request.template, lengths, mask, eos)
@@ -103,6 +103,6 @@ class MaskedDecoder(Decoder):
 
 
 class RefinementDecoder(MaskedDecoder):
-    """Predicts all words anew in each pass, seeing those of the pass before."""
+    """Predicts all words again in each pass, from those of the previous one."""
 
     settings_type: ClassVar[type] = RefinementSettings

@@ -1,4 +1,4 @@
-"""Decoding in a single pass, for systems that know from the source how many target positions there are."""
+"""Decoding in a single pass, for systems whose source determines the number of target positions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class OnePassDecoder(Decoder):
         return [self.hypothesis(row) for row in rows]
 
     def finisher(self, requests: Sequence[Request], settings: OnePassSettings) -> Finisher:
-        """Run the encoder, and return what completes drafts of these requests."""
+        """Run the encoder, and return a `Finisher` for these requests."""
         one_pass = MaskPredictSettings(iterations=1, suppress_tokens=self.suppressed(settings))
         return Finisher(self.engine.encode([request.source for request in requests]), self.engine.special, one_pass)
 
@@ -46,5 +46,5 @@ class OnePassDecoder(Decoder):
         return settings.suppress_tokens
 
     def hypothesis(self, row: Finished) -> Hypothesis:
-        """Return the target that the predicted positions stand for."""
+        """Return the target of the predicted positions."""
         return Hypothesis(row.ids, row.log_probs, row.score, passes=row.passes)

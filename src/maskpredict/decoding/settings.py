@@ -1,4 +1,4 @@
-"""Decoding settings, one frozen class for each way to decode: mask-predict, refinement, one pass, beam search."""
+"""Decoding settings, one class for each decoder: mask-predict, refinement, one pass, beam search."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from maskpredict.errors import UserError
 
 @dataclass(frozen=True)
 class MaskPredictSettings:
-    """How a CMLM translates."""
+    """Settings of a CMLM."""
 
     iterations: Iterations = 10
     """Decoder passes T; "N" takes as many as the target has tokens."""
@@ -20,7 +20,7 @@ class MaskPredictSettings:
     length_threshold: float | None = None
     """Leave out lengths that are less likely than this share of the likeliest one's probability."""
     length_weight: float = 0.0
-    """How much a length's log-probability counts beside the mean one of its words when the best result is chosen."""
+    """Weight of a length's log-probability against the mean log-probability of its words when results are ranked."""
     strategy: str = "mask_predict"
     """Order in which the target is filled in: mask_predict, one_shot, easy_first, left_to_right; or refine, see
     `systems.refinement`."""
@@ -31,7 +31,7 @@ class MaskPredictSettings:
     prune_candidates: int | None = None
     """Go on with only this many of the length candidates after the first pass, the most confident ones."""
     num_hypotheses: int = 1
-    """How many of the length candidates to return, best first."""
+    """Number of length candidates to return, best first."""
     suppress_tokens: tuple[int, ...] = ()
     """Ids that are never produced."""
     trace: bool = False
@@ -74,7 +74,7 @@ class MaskPredictSettings:
 
 @dataclass(frozen=True)
 class RefinementSettings(MaskPredictSettings):
-    """How a refinement model translates."""
+    """Settings of a refinement model."""
 
     strategy: str = "refine"
     """Order in which the target is filled in; this model has learned no other."""
@@ -87,7 +87,7 @@ class RefinementSettings(MaskPredictSettings):
 
 @dataclass(frozen=True)
 class OnePassSettings:
-    """How a model translates that makes one pass and has nothing to choose."""
+    """Settings of a model that decodes in one pass."""
 
     num_hypotheses: int = 1
     """There is only one translation."""
@@ -104,7 +104,7 @@ class OnePassSettings:
 
 @dataclass(frozen=True)
 class BeamSettings:
-    """How an autoregressive model translates."""
+    """Settings of an autoregressive model."""
 
     beam_size: int = 5
     """Hypotheses kept at each step; 1 is greedy."""
@@ -113,7 +113,7 @@ class BeamSettings:
     max_length_ratio: float = 2.0
     """Longest translation, as a multiple of the source's length (ten subwords are added to it)."""
     num_hypotheses: int = 1
-    """How many translations to return for each sentence, best first."""
+    """Number of translations to return for each sentence, best first."""
     suppress_tokens: tuple[int, ...] = ()
     """Ids that are never produced."""
 

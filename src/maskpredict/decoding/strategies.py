@@ -1,8 +1,7 @@
-"""Other orders in which to fill in a masked target, behind mask-predict's interface.
+"""Decoding strategies: alternatives to mask-predict's choice of positions, behind the same interface.
 
-Most are the siblings that the authors released beside mask-predict; `refine` is how the model of
-`systems/refinement.py` translates. A new one is a function from `Step` to the positions to predict, and a line in
-`STRATEGIES`.
+Most are from the authors' release; `refine` is for the models of `systems/refinement.py`. A new one is a function from
+`Step` to the positions to predict, and a line in `STRATEGIES`.
 """
 
 from __future__ import annotations
@@ -44,15 +43,15 @@ def _all_but(masked_BT: Array, place_B: Array) -> Array:
 
 @dataclass(frozen=True)
 class Plan:
-    """A strategy, what the model sees, and the number of passes it needs."""
+    """A strategy, the decoder's input, and the number of passes."""
 
     strategy: Strategy
     hide: bool = True
-    """The model sees masks where it predicts; else, after the first pass, the words that stand there."""
+    """The model sees masks where it predicts; if False, after the first pass, the words of the previous one."""
     one_per_pass: bool = False
-    """One token is fixed in a pass, so a row of N tokens takes N passes whatever was asked."""
+    """Each pass fixes one token, so a row of N tokens takes N passes, whatever `iterations` is."""
     passes: int | None = None
-    """A fixed number of passes, whatever was asked."""
+    """A fixed number of passes, whatever `iterations` is."""
 
     def count(self, free_B: Array, iterations: Iterations) -> Array:
         """Return the number of passes of rows with `free_B` positions to fill in."""

@@ -1,6 +1,6 @@
-"""The record of a decoding run as plain data: what was masked, what was predicted, how surely, at each pass.
+"""Traces of decoding as plain data: masked positions, predicted tokens and probabilities of each pass.
 
-The terminal player, the web page, the event stream and the tests all read this.
+The terminal player, the web page and the event stream show them.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ class Pass:
     """The target after one pass; lists have one entry per position, the end mark included."""
 
     masked: list[bool]
-    """True where this pass masked the position and predicted it anew."""
+    """True where this pass predicted the position."""
     ids: list[int]
-    """Tokens as they stand after the pass."""
+    """Tokens after the pass."""
     probabilities: list[float]
-    """Of each token when it was last predicted; 1 where it was pinned."""
+    """Probability of each token when it was last predicted; 1 where it was pinned."""
     tokens: list[str] = field(default_factory=list)
     """The same tokens as subwords, once `Trace.spelled` has been called."""
 
 
 @dataclass(frozen=True)
 class CandidateTrace:
-    """One length candidate from first pass to last."""
+    """All passes of one length candidate."""
 
     length: int
     """Target length in subwords, the end mark included."""
@@ -36,12 +36,12 @@ class CandidateTrace:
 
 @dataclass(frozen=True)
 class Trace:
-    """Everything that happened to one sentence."""
+    """All length candidates of one sentence."""
 
     candidates: list[CandidateTrace]
     """In the length head's order, likeliest first."""
     chosen: int
-    """Which of them became the translation."""
+    """Index of the candidate that became the translation."""
 
     @property
     def passes(self) -> list[Pass]:
@@ -49,15 +49,15 @@ class Trace:
         return self.candidates[self.chosen].passes
 
     def spelled(self, pieces: Callable[[list[int]], list[str]]) -> Trace:
-        """The same trace with subwords beside the ids."""
+        """Return the trace with subwords beside the ids."""
         return replace(
             self,
             candidates=[
-                replace(one, passes=[replace(step, tokens=pieces(step.ids)) for step in one.passes])
-                for one in self.candidates
+                replace(candidate, passes=[replace(step, tokens=pieces(step.ids)) for step in candidate.passes])
+                for candidate in self.candidates
             ],
         )
 
     def to_dict(self) -> dict[str, object]:
-        """The same as dictionaries and lists, for JSON."""
+        """Return the trace as dictionaries and lists, for JSON."""
         return asdict(self)

@@ -32,20 +32,20 @@ ENGINES: dict[str, str] = {
 
 COMPUTE_TYPES = ("auto", "float32", "bfloat16", "float16", "int8")
 
-SMALLEST_FOR_INT8 = 256
+MIN_INT8_WIDTH = 256
 """Width from which int8 is faster than float32 on a CPU; below, quantizing the inputs costs more than it saves."""
 MAX_THREADS = 4
-"""CPU threads unless more are asked for: the matrices of a few sentences are too small for many."""
+"""Default limit of CPU threads: the matrices of a few sentences are too small for more."""
 
 
 class EngineModule(Protocol):
-    """What a module in `ENGINES` provides."""
+    """Interface of a module in `ENGINES`."""
 
     def refusal(self, contents: ModelFolder, device: str, compute_type: str) -> str | None:
-        """Say in one sentence why the engine cannot run this model on this device in this precision, or None."""
+        """Return one sentence on why the engine cannot run this model on this device in this precision, or None."""
 
     def load(self, contents: ModelFolder, device: str, compute_type: str, threads: int | None) -> Engine:
-        """Load the model; `threads` is None where the user has not asked for a number."""
+        """Load the model; `threads` is None for the default number."""
 
 
 @dataclass(frozen=True)
@@ -73,25 +73,25 @@ def load_engine(
 
 
 def choose(contents: ModelFolder, *, device: str = "auto", compute_type: str = "auto", engine: str = "auto") -> Choice:
-    """Choose an engine, a device and a precision, or say in one sentence why there is none."""
+    """Return an engine, a device and a precision that run the model, or raise a `UserError` that says why not."""
     if compute_type not in COMPUTE_TYPES:
         raise UserError(f"compute_type is {compute_type!r}; choose one of {', '.join(COMPUTE_TYPES)}.")
     if engine != "auto" and engine not in ENGINES:
         raise UserError(f"there is no engine {engine!r}; choose auto or one of {', '.join(ENGINES)}.")
-    found = find_device(device)
+    usable_device = find_device(device)
     names = list(ENGINES) if engine == "auto" else [engine]
     refusals = []
-    for kind in _compute_types(compute_type, found, contents.config):
+    for kind in _compute_types(compute_type, usable_device, contents.config):
         for name in names:
-            refusal = _module(name).refusal(contents, found, kind)
+            refusal = _module(name).refusal(contents, usable_device, kind)
             if refusal is None:
-                return Choice(name, found, kind)
+                return Choice(name, usable_device, kind)
             refusals.append(refusal)
     raise UserError(_most_helpful(refusals))
 
 
 def default_threads() -> int:
-    """Return the number of CPU threads to use where none was asked for."""
+    """Return the default number of CPU threads."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(MAX_THREADS, int(os.environ.get("OMP_NUM_THREADS") or allowed), allowed)
 
@@ -102,13 +102,13 @@ def _compute_types(asked: str, device: str, config: ModelConfig) -> list[str]:
         return [asked]
     if device.startswith("cuda"):
         return ["float16"]
-    large = min(config.width, config.hidden) >= SMALLEST_FOR_INT8
+    large = min(config.width, config.hidden) >= MIN_INT8_WIDTH
     fast = has_avx2() or not is_x86()
     return ["int8", "float32"] if device == "cpu" and large and fast else ["float32"]
 
 
 def _most_helpful(refusals: list[str]) -> str:
-    """Return a refusal that names an installation where there is one, else the last: of the most general engine."""
+    """Return the last refusal that names a package to install, else that of the last engine, the most general one."""
     return next((refusal for refusal in reversed(refusals) if "pip install" in refusal), refusals[-1])
 
 

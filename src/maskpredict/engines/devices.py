@@ -1,4 +1,4 @@
-"""Devices by name: cpu, cuda, or another that PyTorch knows. That there is no GPU is found out without PyTorch."""
+"""Devices by name: cpu, cuda, or another that PyTorch knows. Without an NVIDIA driver, PyTorch is not imported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from maskpredict.errors import UserError
 
 
 def has_pytorch() -> bool:
-    """Return whether PyTorch is installed."""
+    """Return True if PyTorch is installed."""
     return find_spec("torch") is not None
 
 
@@ -33,7 +33,7 @@ def find_device(name: str) -> str:
 
 
 def _has_gpu() -> bool:
-    # PyTorch takes seconds to import, so the driver is looked for first.
+    # PyTorch takes seconds to import, so look for the driver first.
     if not has_pytorch() or not _has_nvidia_driver():
         return False
     import torch

@@ -1,8 +1,7 @@
-"""Attention to the source from the layer norm to the heads' outputs in one launch (Triton).
+"""Cross-attention in one launch: layer norm, query projection and attention (Triton).
 
-A program takes one head of a few positions of one draft. It makes their queries itself, from the whole rows and its
-head's weights, and needs nobody else's for the rest. Every head normalizes the rows again: with few rows that takes
-less time than another launch.
+A program computes one head for a few positions of one draft, from the whole rows and its head's weights. Every head
+repeats the layer norm: with few rows that takes less time than another launch.
 """
 
 from __future__ import annotations
@@ -12,14 +11,23 @@ import triton
 import triton.language as tl
 from torch import Tensor, nn
 
-from maskpredict.kernels.linear import PROCESSORS, linear
-from maskpredict.kernels.matmul import normed_rows, part, product, sliced, slices_of, step_of, wait_once_asked
-from maskpredict.kernels.pdl import launch_options, let_the_next_kernel_start
-from maskpredict.kernels.row_attention import KEYS_AT_ONCE, SMALLEST_TILE, attend, attended_first
+from maskpredict.kernels.linear import linear
+from maskpredict.kernels.linear_blocks import PROCESSORS
+from maskpredict.kernels.matmul import (
+    inputs_per_step,
+    masked_load,
+    normed_rows,
+    split_inputs,
+    split_k_product,
+    split_k_slices,
+    wait_after_loads,
+)
+from maskpredict.kernels.pdl import allow_next_kernel, launch_options
+from maskpredict.kernels.row_attention import KEYS_AT_ONCE, SMALLEST_TILE, attend, attend_to_prefix
 
 WARPS = 4
-MOST_OF_WEIGHT = 32_768
-"""Numbers that a program may hold of its head's weights, for the sake of its registers."""
+MAX_WEIGHT_TILE = 32_768
+"""Largest number of weights that a program holds in registers."""
 
 
 @triton.jit(do_not_specialize=["queries", "keys", "drafts"])
@@ -27,7 +35,7 @@ def _cross_attend(  # type: ignore[no-untyped-def]
     X, WEIGHT, BIAS, NORM_WEIGHT, NORM_BIAS, K, V, LENGTHS, OUT,
     queries, keys, drafts, k_row, k_token, v_row, v_token, epsilon, scale,
     INPUTS: tl.constexpr, STEP: tl.constexpr, SLICES: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr,
-    BLOCK: tl.constexpr, AHEAD: tl.constexpr,
+    BLOCK: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     row, head = tl.program_id(0), tl.program_id(1)
     query, channel = tl.program_id(2) * TILE + tl.arange(0, TILE), head * SIZE + tl.arange(0, SIZE)
@@ -35,19 +43,19 @@ def _cross_attend(  # type: ignore[no-untyped-def]
     EVEN: tl.constexpr = INPUTS % STEP == 0
     PART: tl.constexpr = STEP // SLICES
     weight_place = tl.arange(0, SLICES)[:, None, None] * PART + tl.arange(0, PART)[None, :, None]
-    weight = part(WEIGHT + weight_place + channel[None, None, :] * INPUTS, weight_place < INPUTS, EVEN)
+    weight = masked_load(WEIGHT + weight_place + channel[None, None, :] * INPUTS, weight_place < INPUTS, EVEN)
     bias = tl.load(BIAS + channel)
-    norm_weight = part(NORM_WEIGHT + place, place < INPUTS, EVEN)
-    norm_bias = part(NORM_BIAS + place, place < INPUTS, EVEN)
-    wait_once_asked(AHEAD)
+    norm_weight = masked_load(NORM_WEIGHT + place, place < INPUTS, EVEN)
+    norm_bias = masked_load(NORM_BIAS + place, place < INPUTS, EVEN)
+    wait_after_loads(PDL)
     x_row = row * queries + tl.minimum(query, queries - 1)
-    x = part(X + x_row[:, None] * INPUTS + place[None, :], (place < INPUTS)[None, :], EVEN)
+    x = masked_load(X + x_row[:, None] * INPUTS + place[None, :], (place < INPUTS)[None, :], EVEN)
     length = tl.minimum(tl.load(LENGTHS + sentence).to(tl.int32), keys)
-    let_the_next_kernel_start(AHEAD)
-    x = sliced(normed_rows(x, norm_weight, norm_bias, epsilon, INPUTS), SLICES)
-    q = (product(x, weight, SLICES) + bias.to(tl.float32)[None, :]).to(X.dtype.element_ty)
+    allow_next_kernel(PDL)
+    x = split_inputs(normed_rows(x, norm_weight, norm_bias, epsilon, INPUTS), SLICES)
+    q = (split_k_product(x, weight, SLICES) + bias.to(tl.float32)[None, :]).to(X.dtype.element_ty)
     k_at, v_at = K + sentence * k_row + channel[None, :], V + sentence * v_row + channel[None, :]
-    out = attended_first(q, k_at, v_at, k_token, v_token, length, scale, TILE, SIZE, BLOCK)
+    out = attend_to_prefix(q, k_at, v_at, k_token, v_token, length, scale, TILE, SIZE, BLOCK)
     out_row = OUT + (row * queries + query)[:, None] * (tl.num_programs(1) * SIZE)
     tl.store(out_row + channel[None, :], out.to(q.dtype), mask=(query < queries)[:, None])
 
@@ -61,11 +69,11 @@ def cross_attend(
     lengths_B: Tensor,
     rows: int,
 ) -> Tensor:
-    """As in `fused_ops`."""
+    """As in `kernels.reference`."""
     queries, inputs = len(x_ND) // rows, x_ND.shape[1]
     heads, size = keys_BSHK.shape[2:]
-    step, tiles = step_of(inputs, inputs, whole=True), triton.cdiv(queries, SMALLEST_TILE)
-    if rows * heads * tiles > PROCESSORS or step * size > MOST_OF_WEIGHT:
+    step, tiles = inputs_per_step(inputs, inputs, whole=True), triton.cdiv(queries, SMALLEST_TILE)
+    if rows * heads * tiles > PROCESSORS or step * size > MAX_WEIGHT_TILE:
         q_ND = linear(x_ND, layer.weight, layer.bias, norm=norm)
         seen = attend(q_ND.view(rows, queries, heads, size), keys_BSHK, values_BSHK, lengths_B)
         return seen.flatten(0, 1).flatten(1)
@@ -75,7 +83,7 @@ def cross_attend(
         x_ND, layer.weight, layer.bias, norm.weight, norm.bias, keys_BSHK, values_BSHK, lengths_B, out_ND,
         queries, keys_BSHK.shape[1], rows // len(keys_BSHK), keys_BSHK.stride(0), keys_BSHK.stride(1),
         values_BSHK.stride(0), values_BSHK.stride(1), norm.eps, size**-0.5,
-        inputs, step, slices_of(step, WARPS), size, SMALLEST_TILE, KEYS_AT_ONCE, num_warps=WARPS, num_stages=2,
+        inputs, step, split_k_slices(step, WARPS), size, SMALLEST_TILE, KEYS_AT_ONCE, num_warps=WARPS, num_stages=2,
         **launch_options(x_ND),
     )  # fmt: skip
     return out_ND

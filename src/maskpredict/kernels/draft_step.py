@@ -1,4 +1,4 @@
-"""The functions of `fixed_drafts.py` as one GPU kernel each (Triton)."""
+"""The functions of `engines/cuda/draft_step_reference.py` as one GPU kernel each (Triton)."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import triton.language as tl
 from torch import Tensor
 
 from maskpredict.kernels.fixed_drafts import FixedDrafts
-from maskpredict.kernels.pdl import launch_options, let_the_next_kernel_start, wait_for_the_kernel_before
+from maskpredict.kernels.pdl import allow_next_kernel, launch_options, wait_for_previous_kernel
 from maskpredict.kernels.reference import BlockBests
 
-WIDEST = 128
-"""Positions of a draft: a program compares all of them with each other."""
-NUMBERS_AT_ONCE = 2048
-"""How much a program reads of the blocks' bests at once."""
+MAX_WIDTH = 128
+"""Positions of the widest draft: a program compares all pairs of them."""
+MAX_TILE_NUMBERS = 2048
+"""Block maxima that a program loads at once."""
 
 
 @triton.jit(do_not_specialize=["width", "classes", "candidates", "passes", "shortest", "longest", "pad", "mask_id"])
 def _begin(  # type: ignore[no-untyped-def]
     SCORES, TOKENS, LOG_PROBS, LENGTH_SCORES, LENGTHS, USED, PRUNED, INPUTS, MASKED, PLACES, PASSES,
     width, classes, candidates, passes, shortest, longest, pad, mask_id,
-    WIDTH: tl.constexpr, CLASSES: tl.constexpr, AHEAD: tl.constexpr,
+    WIDTH: tl.constexpr, CLASSES: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     sentence, place, of_class = tl.program_id(0), tl.arange(0, WIDTH), tl.arange(0, CLASSES)
-    there = of_class < classes
-    wait_for_the_kernel_before(AHEAD)
-    let_the_next_kernel_start(AHEAD)
-    scores = tl.load(SCORES + sentence * classes + of_class, mask=there, other=float("-inf")).to(tl.float32)
+    valid = of_class < classes
+    wait_for_previous_kernel(PDL)
+    allow_next_kernel(PDL)
+    scores = tl.load(SCORES + sentence * classes + of_class, mask=valid, other=float("-inf")).to(tl.float32)
     for candidate in range(candidates):
         likeliest = tl.argmax(scores, 0)
         scores = tl.where(of_class == likeliest, float("-inf"), scores)
@@ -50,23 +50,23 @@ def _begin(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _best(HIGHEST, TOTAL, TOKEN, row, inside, rows, blocks, WIDTH: tl.constexpr, CHUNK: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Token and log-probability of the best of all blocks, for some rows."""
+    """Return token and log-probability of the best over all blocks, for a tile of rows."""
     highest = tl.full((WIDTH,), float("-inf"), tl.float32)
     total = tl.zeros((WIDTH,), tl.float32)
     token = tl.zeros((WIDTH,), tl.int32)
     number = tl.arange(0, CHUNK)[:, None]
     for first in range(0, blocks, CHUNK):
-        there = (first + number < blocks) & inside[None, :]
+        valid = (first + number < blocks) & inside[None, :]
         place = (first + number) * rows + row[None, :]
-        value = tl.load(HIGHEST + place, mask=there, other=float("-inf"))
-        of_block = tl.load(TOTAL + place, mask=there, other=0.0)
-        candidate = tl.load(TOKEN + place, mask=there, other=0)
-        of_chunk, which = tl.max(value, 0, return_indices=True)
-        best = tl.sum(tl.where(number == which[None, :], candidate, 0), 0)
-        token = tl.where(of_chunk > highest, best, token)
-        higher = tl.maximum(highest, of_chunk)
+        value = tl.load(HIGHEST + place, mask=valid, other=float("-inf"))
+        block_total = tl.load(TOTAL + place, mask=valid, other=0.0)
+        candidate = tl.load(TOKEN + place, mask=valid, other=0)
+        chunk_highest, index = tl.max(value, 0, return_indices=True)
+        best = tl.sum(tl.where(number == index[None, :], candidate, 0), 0)
+        token = tl.where(chunk_highest > highest, best, token)
+        higher = tl.maximum(highest, chunk_highest)
         base = tl.where(higher == float("-inf"), 0.0, higher)
-        total = total * tl.exp(highest - base) + tl.sum(of_block * tl.exp(value - base[None, :]), 0)
+        total = total * tl.exp(highest - base) + tl.sum(block_total * tl.exp(value - base[None, :]), 0)
         highest = higher
     return token, -tl.log(total)
 
@@ -75,21 +75,21 @@ def _best(HIGHEST, TOTAL, TOKEN, row, inside, rows, blocks, WIDTH: tl.constexpr,
 def _between_passes(  # type: ignore[no-untyped-def]
     HIGHEST, TOTAL, TOKEN, TOKENS, LOG_PROBS, LENGTHS, USED, INPUTS, MASKED, PLACES, PASSES,
     t, width, predicted, blocks, mask_id, log_threshold,
-    WIDTH: tl.constexpr, CHUNK: tl.constexpr, TAKE: tl.constexpr, MASK: tl.constexpr, AHEAD: tl.constexpr,
+    WIDTH: tl.constexpr, CHUNK: tl.constexpr, TAKE: tl.constexpr, MASK: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     draft, place = tl.program_id(0), tl.arange(0, WIDTH)
     row, inside = draft * width + place, place < width
-    wait_for_the_kernel_before(AHEAD)
-    let_the_next_kernel_start(AHEAD)
-    # All at once, since what is asked for after a sum is waited for once more.
+    wait_for_previous_kernel(PDL)
+    allow_next_kernel(PDL)
+    # All loads first: a load after a reduction adds its latency.
     number = tl.load(MASKED + row, mask=inside, other=0)
     token = tl.load(TOKENS + row, mask=inside, other=0)
     log_prob = tl.load(LOG_PROBS + row, mask=inside, other=0.0)
     length, passes, used = tl.load(LENGTHS + draft), tl.load(PASSES + draft), tl.load(USED + draft)
     if TAKE:
-        masked, of_masked = number != 0, draft * predicted + number - 1
+        masked, predicted_row = number != 0, draft * predicted + number - 1
         rows = tl.num_programs(0) * predicted
-        best, best_log_prob = _best(HIGHEST, TOTAL, TOKEN, of_masked, masked, rows, blocks, WIDTH, CHUNK)
+        best, best_log_prob = _best(HIGHEST, TOTAL, TOKEN, predicted_row, masked, rows, blocks, WIDTH, CHUNK)
         token = tl.where(masked, best, token)
         log_prob = tl.where(masked, best_log_prob, log_prob)
         tl.store(TOKENS + row, token, mask=inside)
@@ -103,17 +103,17 @@ def _between_passes(  # type: ignore[no-untyped-def]
         less = confidence[None, :] < confidence[:, None]
         left_of_equal = (confidence[None, :] == confidence[:, None]) & (place[None, :] < place[:, None])
         rank = tl.sum((less | left_of_equal).to(tl.int32), 1)
-        again = free & (rank < count) & (t < passes) & (log_prob < log_threshold)
-        tl.store(INPUTS + row, tl.where(again, mask_id, token), mask=inside)
-        so_far, of_draft = tl.cumsum(again.to(tl.int32), 0), tl.sum(again.to(tl.int32), 0)
-        tl.store(MASKED + row, tl.where(again, so_far, 0), mask=inside)
-        tl.store(PLACES + draft * width + tl.where(again, so_far - 1, of_draft + place - so_far), row, mask=inside)
+        masked = free & (rank < count) & (t < passes) & (log_prob < log_threshold)
+        tl.store(INPUTS + row, tl.where(masked, mask_id, token), mask=inside)
+        number, masks = tl.cumsum(masked.to(tl.int32), 0), tl.sum(masked.to(tl.int32), 0)
+        tl.store(MASKED + row, tl.where(masked, number, 0), mask=inside)
+        tl.store(PLACES + draft * width + tl.where(masked, number - 1, masks + place - number), row, mask=inside)
 
 
 def begin(
     drafts: FixedDrafts, scores_BC: Tensor, passes: int, shortest: int, longest: int, pad: int, mask: int
 ) -> None:
-    """As in `fixed_drafts`."""
+    """As in `draft_step_reference`."""
     sentences, classes = scores_BC.shape
     rows, width = drafts.tokens_RW.shape
     assert scores_BC.is_contiguous()
@@ -126,25 +126,25 @@ def begin(
 
 
 def take_predictions(drafts: FixedDrafts, bests: BlockBests) -> None:
-    """As in `fixed_drafts`."""
+    """As in `draft_step_reference`."""
     _launch(drafts, bests, None, 0, None)
 
 
 def mask_again(drafts: FixedDrafts, t: int, mask: int, threshold: float | None) -> None:
-    """As in `fixed_drafts`."""
+    """As in `draft_step_reference`."""
     _launch(drafts, None, t, mask, threshold)
 
 
 def take_and_mask_again(drafts: FixedDrafts, bests: BlockBests, t: int, mask: int, threshold: float | None) -> None:
-    """As in `fixed_drafts`."""
+    """As in `draft_step_reference`."""
     _launch(drafts, bests, t, mask, threshold)
 
 
 def _launch(drafts: FixedDrafts, bests: BlockBests | None, t: int | None, mask: int, threshold: float | None) -> None:
     rows, width = drafts.tokens_RW.shape
-    assert width <= WIDEST
+    assert width <= MAX_WIDTH
     whole = max(16, triton.next_power_of_2(width))
-    # Where nothing is predicted, these stand in for pointers that are not followed.
+    # Without predictions, these are placeholders for pointers that the kernel does not use.
     highest, total, token = drafts.log_probs_RW, drafts.log_probs_RW, drafts.tokens_RW
     if bests is not None:
         highest, total, token = bests.highest_GN, bests.total_GN, bests.token_GN
@@ -154,6 +154,6 @@ def _launch(drafts: FixedDrafts, bests: BlockBests | None, t: int | None, mask: 
         highest, total, token, drafts.tokens_RW, drafts.log_probs_RW, drafts.lengths_R, drafts.used_R, drafts.inputs_RW,
         drafts.masked_RW, drafts.places_RW, drafts.passes_R,
         t or 0, width, predicted, blocks, mask, log_threshold,
-        whole, max(1, NUMBERS_AT_ONCE // whole), bests is not None, t is not None, num_warps=8,
+        whole, max(1, MAX_TILE_NUMBERS // whole), bests is not None, t is not None, num_warps=8,
         **launch_options(drafts.tokens_RW),
     )  # fmt: skip

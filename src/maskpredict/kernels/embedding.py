@@ -7,13 +7,13 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from maskpredict.kernels.pdl import launch_options, let_the_next_kernel_start, wait_for_the_kernel_before
+from maskpredict.kernels.pdl import allow_next_kernel, launch_options, wait_for_previous_kernel
 
 
 @triton.jit(do_not_specialize=["width", "first", "ids_stride"])
 def _embed(  # type: ignore[no-untyped-def]
     IDS, TOKENS, POSITIONS, SLOT, OUT, width, first, ids_stride, scale,
-    SIZE: tl.constexpr, WHOLE: tl.constexpr, HAS_SLOT: tl.constexpr, AHEAD: tl.constexpr,
+    SIZE: tl.constexpr, WHOLE: tl.constexpr, HAS_SLOT: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     row, column = tl.program_id(0) // width, tl.program_id(0) % width
     channel = tl.arange(0, WHOLE)
@@ -23,11 +23,11 @@ def _embed(  # type: ignore[no-untyped-def]
         place = tl.maximum(place - 1, 0)
         slot = tl.load(SLOT + channel, mask=inside, other=0.0).to(tl.float32)
     position = tl.load(POSITIONS + place * SIZE + channel, mask=inside, other=0.0).to(tl.float32)
-    wait_for_the_kernel_before(AHEAD)
-    let_the_next_kernel_start(AHEAD)
+    wait_for_previous_kernel(PDL)
+    allow_next_kernel(PDL)
     token = tl.load(IDS + row * ids_stride + column).to(tl.int64)
     x = tl.load(TOKENS + token * SIZE + channel, mask=inside, other=0.0).to(tl.float32) * scale
-    x = x.to(OUT.dtype.element_ty).to(tl.float32) + position  # rounded as a product that is written down
+    x = x.to(OUT.dtype.element_ty).to(tl.float32) + position  # rounded as in PyTorch, which stores the product
     if HAS_SLOT:
         x = tl.where(column == 0, slot, x)
     tl.store(OUT + tl.program_id(0) * SIZE + channel, x.to(OUT.dtype.element_ty), mask=inside)
@@ -36,7 +36,7 @@ def _embed(  # type: ignore[no-untyped-def]
 def embed(
     ids_RT: Tensor, tokens: Tensor, positions: Tensor, scale: float, first: int = 0, slot_D: Tensor | None = None
 ) -> Tensor:
-    """As in `fused_ops`."""
+    """As in `kernels.reference`."""
     rows, width = ids_RT.shape
     size = tokens.shape[1]
     assert all(x.stride(1) == 1 for x in (ids_RT, tokens, positions))

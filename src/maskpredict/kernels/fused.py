@@ -1,4 +1,4 @@
-"""The functions of `fused_ops.py` as one GPU kernel each. Imported where there is a GPU only, since it needs Triton."""
+"""The functions of `kernels/reference.py` as one GPU kernel each. Needs Triton, so import it only with a GPU."""
 
 from maskpredict.kernels.cross_attention import cross_attend
 from maskpredict.kernels.embedding import embed

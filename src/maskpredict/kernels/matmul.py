@@ -1,7 +1,7 @@
-"""What kernels that multiply rows with weights have in common: fetching, layer norm, products in slices (Triton).
+"""Building blocks of kernels that multiply rows with weights: loads, layer norm, split-K products (Triton).
 
-The warps of a program share the inputs among them: each multiplies a slice, and the slices' products are added up. With
-a single slice they share the outputs instead.
+The warps of a program split the inputs (K): each multiplies a slice, and the slices' products are summed. With a single
+slice, the warps split the outputs instead.
 """
 
 from __future__ import annotations
@@ -9,24 +9,24 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from maskpredict.kernels.pdl import wait_for_the_kernel_before
+from maskpredict.kernels.pdl import wait_for_previous_kernel
 
 
 @triton.jit
-def part(AT, inside, ALL: tl.constexpr):  # type: ignore[no-untyped-def]
-    """What lies at some places, and zeros instead of what is not inside; `ALL` of it may be."""
+def masked_load(POINTERS, inside, ALL: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Return a load with zeros outside the mask; `ALL` skips the mask."""
     if ALL:
-        return tl.load(AT)
+        return tl.load(POINTERS)
     else:
-        return tl.load(AT, mask=inside, other=0.0)
+        return tl.load(POINTERS, mask=inside, other=0.0)
 
 
 @triton.jit
 def normed_rows(x, norm_weight, norm_bias, epsilon, INPUTS: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Some rows after the layer norm, rounded as a norm of its own would round them.
+    """Return rows after a layer norm, rounded as a separate layer norm rounds them.
 
-    Both sums in one go, since warps have to wait for each other to add up. What the squares lose to rounding is less
-    than what numbers in half precision have lost already.
+    One reduction computes both sums, because a reduction synchronizes the warps. The squares lose less to rounding than
+    half precision has lost already.
     """
     wide = x.to(tl.float32)
     total, squares = tl.split(tl.sum(tl.join(wide, wide * wide), 1))
@@ -37,14 +37,14 @@ def normed_rows(x, norm_weight, norm_bias, epsilon, INPUTS: tl.constexpr):  # ty
 
 
 @triton.jit
-def sliced(x, SLICES: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Rows [row, input] cut up into [slice, row, input]."""
+def split_inputs(x, SLICES: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Return rows [row, input] as split-K slices [slice, row, input]."""
     return tl.permute(tl.reshape(x, [x.shape[0], SLICES, x.shape[1] // SLICES]), [1, 0, 2])
 
 
 @triton.jit
-def added_up(y, SLICES: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Sum [row, output] over the slices of [row, output, slice], in an order that depends on their number alone."""
+def sum_slices(y, SLICES: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Return the sum [row, output] over the slices of [row, output, slice]; its order depends on their number alone."""
     if SLICES == 1:
         return tl.reshape(y, [y.shape[0], y.shape[1]])
     elif SLICES == 2:
@@ -52,41 +52,42 @@ def added_up(y, SLICES: tl.constexpr):  # type: ignore[no-untyped-def]
         return even + odd
     else:
         even, odd = tl.split(tl.reshape(y, [y.shape[0], y.shape[1], SLICES // 2, 2]))
-        return added_up(even + odd, SLICES // 2)
+        return sum_slices(even + odd, SLICES // 2)
 
 
 @triton.jit
-def product(x, weight, SLICES: tl.constexpr):  # type: ignore[no-untyped-def]
-    """[row, output] of [slice, row, input] and [slice, input, output]."""
-    if SLICES == 1:  # in two dimensions, for which there are larger matrix units
+def split_k_product(x, weight, SLICES: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Return the product [row, output] of [slice, row, input] and [slice, input, output]."""
+    if SLICES == 1:  # two dimensions can use larger matrix instructions
         return tl.dot(tl.reshape(x, [x.shape[1], x.shape[2]]), tl.reshape(weight, [weight.shape[1], weight.shape[2]]))
     else:
-        return added_up(tl.permute(tl.dot(x, weight), [1, 2, 0]), SLICES)
+        return sum_slices(tl.permute(tl.dot(x, weight), [1, 2, 0]), SLICES)
 
 
 @triton.jit
-def wait_once_asked(AHEAD: tl.constexpr):  # type: ignore[no-untyped-def]
-    """What stands above asks for memory before what stands below; else the compiler would put off half of it."""
-    if AHEAD:
-        wait_for_the_kernel_before(AHEAD)
+def wait_after_loads(PDL: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Wait for the previous kernel, and keep the compiler from moving the loads above it below it."""
+    if PDL:
+        wait_for_previous_kernel(PDL)
     else:
         tl.debug_barrier()
 
 
 @triton.jit
-def ask_for(AT):  # type: ignore[no-untyped-def]
-    """Have what lies at some places brought into the GPU's cache, 128 bytes at a time, and do not wait for it."""
+def prefetch(POINTERS):  # type: ignore[no-untyped-def]
+    """Prefetch a cache line of 128 bytes at each pointer into L2, without waiting."""
+    address = POINTERS.to(tl.int64)
     tl.inline_asm_elementwise(
-        "prefetch.global.L2 [$1]; mov.u32 $0, 0;", "=r,l", [AT.to(tl.int64)], dtype=tl.int32, is_pure=False, pack=1
+        "prefetch.global.L2 [$1]; mov.u32 $0, 0;", "=r,l", [address], dtype=tl.int32, is_pure=False, pack=1
     )
 
 
-def step_of(inputs: int, most: int, *, whole: bool) -> int:
-    """Inputs that are fetched at once: a power of 2. A layer norm needs the whole row."""
+def inputs_per_step(inputs: int, most: int, *, whole: bool) -> int:
+    """Return the number of inputs loaded at once: a power of 2, at most `most`, or the `whole` row for a layer norm."""
     power = int(triton.next_power_of_2(inputs))
     return power if whole else min(power, most)
 
 
-def slices_of(step: int, warps: int) -> int:
-    """One for each warp, if that leaves the 16 inputs that the matrix units take at once."""
+def split_k_slices(step: int, warps: int) -> int:
+    """Return the number of split-K slices: one per warp, of at least the 16 inputs that the matrix units take."""
     return min(warps, max(1, step // 16))

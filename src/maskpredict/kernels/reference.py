@@ -17,7 +17,7 @@ from torch import Tensor, nn
 Activation = Literal["gelu", "relu"]
 
 VOCABULARY_BLOCK = 128
-"""Tokens of which `block_bests` finds the best."""
+"""Tokens in a vocabulary block of `block_bests`."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ class BlockBests:
     highest_GN: Tensor
     """Its logit, float32."""
     total_GN: Tensor
-    """Sum over the block of exp(logit - highest), float32; 0 where all tokens are impossible."""
+    """Sum over the block of exp(logit - highest), float32; 0 if all its tokens are suppressed."""
     token_GN: Tensor
-    """The first of equals, int32."""
+    """Its id, the lowest of equals, int32."""
 
 
 class Ops(Protocol):
-    """This module, or the one with the kernels."""
+    """The operations of `FusedTransformer`: this module, or `kernels.fused`."""
 
     def linear(
         self,
@@ -46,7 +46,7 @@ class Ops(Protocol):
         residual_NM: Tensor | None = None,
         places_RP: Tensor | None = None,
     ) -> Tensor:
-        """See `linear` below, and so on."""
+        """See the function of that name below, as for all methods."""
         ...
 
     def scores(self, x_NK: Tensor, norm: nn.LayerNorm, weight_MK: Tensor, bias_M: Tensor) -> Tensor: ...
@@ -93,9 +93,9 @@ def linear(
     residual_NM: Tensor | None = None,
     places_RP: Tensor | None = None,
 ) -> Tensor:
-    """[N, M]: layer norm of the rows, linear layer, non-linearity and residual sum, of which all but one may miss.
+    """Return layer norm, linear layer, non-linearity and residual sum, [N, M]; all but the linear layer are optional.
 
-    With `places_RP` only these rows are computed, [R * P, M]: some of each draft.
+    With `places_RP`, return only these rows, [R * P, M]: P of each draft.
     """
     if places_RP is not None:
         places_N = places_RP.flatten()
@@ -107,14 +107,14 @@ def linear(
 
 
 def scores(x_NK: Tensor, norm: nn.LayerNorm, weight_MK: Tensor, bias_M: Tensor) -> Tensor:
-    """[N, M], float32: as `linear`, of which the results are to be compared with each other."""
+    """Return layer norm and linear layer, [N, M], in float32, so that close results do not become ties."""
     return F.linear(norm(x_NK).float(), weight_MK.float()) + bias_M
 
 
 def linear_into(x_NK: Tensor, layer: nn.Linear, norm: nn.LayerNorm, keys: Tensor, values: Tensor) -> Tensor:
-    """The queries [N, D] of a norm and a linear layer that makes queries, keys and values.
+    """Apply a layer norm and a QKV projection, return the queries [N, D], and write keys and values to the KV cache.
 
-    The two others are written to their places [B, beams, ...], N = B * beams, where each beam's vector lies whole.
+    `keys` and `values` are slices of the cache, [B, beams, ...] with N = B * beams, each beam's vector contiguous.
     """
     queries_ND, keys_ND, values_ND = layer(norm(x_NK)).chunk(3, -1)
     keys.copy_(keys_ND.view(keys.shape))
@@ -125,12 +125,12 @@ def linear_into(x_NK: Tensor, layer: nn.Linear, norm: nn.LayerNorm, keys: Tensor
 def embed(
     ids_RT: Tensor, tokens: Tensor, positions: Tensor, scale: float, first: int = 0, slot_D: Tensor | None = None
 ) -> Tensor:
-    """Embeddings [R, T, D] of tokens at positions `first`, `first` + 1 and so on.
+    """Return embeddings [R, T, D] of tokens at positions `first`, `first` + 1 and so on.
 
-    With `slot_D` the first position holds that vector and no position, and the others come after it.
+    With `slot_D`, the first column is that vector without a position embedding, and positions count from the second.
     """
-    taken = int(slot_D is not None)
-    place_T = (torch.arange(ids_RT.shape[1], device=ids_RT.device) + first - taken).clamp(min=0)
+    slots = int(slot_D is not None)
+    place_T = (torch.arange(ids_RT.shape[1], device=ids_RT.device) + first - slots).clamp(min=0)
     x_RTD = F.embedding(ids_RT, tokens) * scale + F.embedding(place_T, positions)
     if slot_D is not None:
         x_RTD[:, 0] = slot_D
@@ -138,9 +138,9 @@ def embed(
 
 
 def attend(q_RTHK: Tensor, keys_BSHK: Tensor, values_BSHK: Tensor, lengths_B: Tensor) -> Tensor:
-    """Attention [R, T, H, K] of every query to the first `lengths_B` keys of its sentence.
+    """Return attention [R, T, H, K] of every query to the first `lengths_B` keys of its sentence.
 
-    There are R / B drafts of each sentence, side by side.
+    Each sentence has R / B drafts, in adjacent rows.
     """
     drafts = len(q_RTHK) // len(keys_BSHK)
     seen_BS = torch.arange(keys_BSHK.shape[1], device=lengths_B.device) < lengths_B[:, None]
@@ -157,16 +157,16 @@ def cross_attend(
     lengths_B: Tensor,
     rows: int,
 ) -> Tensor:
-    """Attention [N, D] as `attend` computes it, of the queries that a norm and a linear layer make of `rows` drafts."""
+    """Apply a layer norm and a query projection to `rows` drafts, and return their attention [N, D] as in `attend`."""
     q_ND = linear(x_ND, layer.weight, layer.bias, norm=norm)
     seen = attend(q_ND.view(rows, -1, *keys_BSHK.shape[2:]), keys_BSHK, values_BSHK, lengths_B)
     return seen.flatten(0, 1).flatten(1)
 
 
 def block_bests(x_NK: Tensor, norm: nn.LayerNorm, weight_VK: Tensor, penalty_V: Tensor) -> BlockBests:
-    """The best tokens of the logits that a layer norm and the output weights give.
+    """Return the best token of each vocabulary block, after a layer norm and the output projection.
 
-    `penalty_V`, float32, is added to the logits; -inf makes a token impossible.
+    `penalty_V`, float32, is added to the logits; -inf suppresses a token.
     """
     logits_NV = F.linear(norm(x_NK).float(), weight_VK.float()) + penalty_V
     missing = -logits_NV.shape[1] % VOCABULARY_BLOCK
@@ -179,7 +179,7 @@ def block_bests(x_NK: Tensor, norm: nn.LayerNorm, weight_VK: Tensor, penalty_V: 
 
 
 def attend_seen(q: Tensor, k: Tensor, v: Tensor, seen_BTS: Tensor) -> Tensor:
-    """Attention of each query to the keys of its row that it sees; q, k, v are [B, T or S, H, K]."""
+    """Return attention of each query to the keys of its row where `seen_BTS`; q, k, v are [B, T or S, H, K]."""
     out = F.scaled_dot_product_attention(
         q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), attn_mask=seen_BTS[:, None]
     )

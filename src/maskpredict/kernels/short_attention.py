@@ -1,9 +1,8 @@
-"""Attention within the short sentences of a packed batch, in one tile each: a Triton kernel for NVIDIA GPUs.
+"""Attention within the short sentences of a packed batch, in one tile each (Triton).
 
-General kernels cut a sentence into blocks of 128 positions, loop over them, and keep statistics for the backward pass.
-Sentences are mostly far shorter: 27 subwords leave four fifths of such a block empty. Here a program takes one head of
-one sentence, holds all of it in registers, in a tile of 32, 64 or 128 positions as it needs, and the backward pass
-simply computes the probabilities again.
+General kernels loop over blocks of 128 positions and store statistics for the backward pass. Most sentences are far
+shorter: 27 subwords leave four fifths of such a block empty. Here a program holds one head of one sentence in
+registers, in a tile of 32, 64 or 128 positions. The backward pass recomputes the probabilities.
 """
 
 from __future__ import annotations
@@ -13,9 +12,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-LONGEST = 128
+MAX_LENGTH = 128
+"""Positions of the longest sentence that fits a tile."""
 TILES = ((32, 0, 2), (64, 32, 4), (128, 64, 8))
-"""(tile, longest row that a smaller tile takes, warps)."""
+"""(tile, longest sentence that a smaller tile holds, warps)."""
 
 
 @triton.jit
@@ -27,7 +27,7 @@ def _probabilities(q, k, q_length, k_length, scale, TILE: tl.constexpr, CAUSAL: 
         seen = seen & (column <= row)
     scores = tl.where(seen, tl.dot(q, tl.trans(k)) * (scale * 1.4426950408889634), float("-inf"))
     highest = tl.max(scores, 1)
-    highest = tl.where(highest == float("-inf"), 0.0, highest)  # a row of filling may see nothing
+    highest = tl.where(highest == float("-inf"), 0.0, highest)  # a row of padding may see nothing
     weights = tl.where(seen, tl.exp2(scores - highest[:, None]), 0.0)
     return weights / tl.maximum(tl.sum(weights, 1), 1e-30)[:, None]
 
@@ -85,7 +85,7 @@ def _backward(  # type: ignore[no-untyped-def]
 
 @torch.library.custom_op("maskpredict::short_attention", mutates_args=())
 def short_attention(q: Tensor, k: Tensor, v: Tensor, q_starts: Tensor, k_starts: Tensor, causal: bool) -> Tensor:
-    """Attention of q [N, H, K] to k, v [M, H, K] within each row; `starts` as in `layout.Packed`."""
+    """Return attention of q [N, H, K] to k, v [M, H, K] within each row; `starts` as in `layout.Packed`."""
     q, k, v = (_rows_of_heads(x) for x in (q, k, v))
     heads, size = q.shape[1:]
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
@@ -101,7 +101,7 @@ def short_attention(q: Tensor, k: Tensor, v: Tensor, q_starts: Tensor, k_starts:
 def short_attention_backward(
     d_out: Tensor, q: Tensor, k: Tensor, v: Tensor, q_starts: Tensor, k_starts: Tensor, causal: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of q, k and v."""
+    """Return the gradients of q, k and v."""
     d_out, q, k, v = (_rows_of_heads(x) for x in (d_out, q, k, v))
     heads, size = q.shape[1:]
     d_q, d_k, d_v = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
@@ -115,7 +115,7 @@ def short_attention_backward(
 
 
 def _rows_of_heads(x: Tensor) -> Tensor:
-    """The tensor with the heads of a token side by side, which is all the kernels assume."""
+    """Return the tensor with each token's heads contiguous, as the kernels assume."""
     return x if x.stride(2) == 1 and x.stride(1) == x.shape[2] else x.contiguous()
 
 
@@ -132,14 +132,14 @@ def _(
     return d_q, d_k, d_v
 
 
-def _remember(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+def _save_for_backward(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
     *tensors, ctx.causal = inputs
     ctx.save_for_backward(*tensors)
 
 
-def _differentiate(ctx, d_out: Tensor):  # type: ignore[no-untyped-def]
+def _autograd_backward(ctx, d_out: Tensor):  # type: ignore[no-untyped-def]
     gradients = short_attention_backward(d_out, *ctx.saved_tensors, ctx.causal)
     return *gradients, None, None, None
 
 
-short_attention.register_autograd(_differentiate, setup_context=_remember)
+short_attention.register_autograd(_autograd_backward, setup_context=_save_for_backward)

@@ -1,4 +1,4 @@
-"""One pass over rows of logits on a GPU: their log-sum-exp, and the highest of all or of each group (Triton)."""
+"""Log-sum-exp and maximum of rows of logits in one pass on a GPU, over all tokens or groups of them (Triton)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from maskpredict.kernels.pdl import launch_options, let_the_next_kernel_start, wait_for_the_kernel_before
+from maskpredict.kernels.pdl import allow_next_kernel, launch_options, wait_for_previous_kernel
 
 BLOCK = 2048
 """Logits that a program holds at once."""
@@ -16,12 +16,12 @@ BLOCK = 2048
 @triton.jit
 def _scan(  # type: ignore[no-untyped-def]
     LOGITS, NORM, HIGHEST, stride,
-    VOCABULARY: tl.constexpr, GROUP: tl.constexpr, BLOCK: tl.constexpr, AHEAD: tl.constexpr,
+    VOCABULARY: tl.constexpr, GROUP: tl.constexpr, BLOCK: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     groups: tl.constexpr = (VOCABULARY + GROUP - 1) // GROUP
     row = tl.program_id(0).to(tl.int64)
-    wait_for_the_kernel_before(AHEAD)
-    let_the_next_kernel_start(AHEAD)
+    wait_for_previous_kernel(PDL)
+    allow_next_kernel(PDL)
     highest, total = float("-inf"), 0.0
     for first in range(0, VOCABULARY, BLOCK):
         place = first + tl.arange(0, BLOCK)
@@ -53,7 +53,7 @@ def _best(LOGITS, NORM, VALUE, PLACE, stride, VOCABULARY: tl.constexpr, BLOCK: t
 
 
 def best(logits_RV: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Log-sum-exp of each row, its highest logit, both float32, and where that is: the first of equals.
+    """Return the log-sum-exp of each row, its highest logit, both float32, and that token, the lowest id of equals.
 
     The first BLOCK logits of a row must not all be -inf.
     """
@@ -65,7 +65,7 @@ def best(logits_RV: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def scan(logits_RV: Tensor, group: int) -> tuple[Tensor, Tensor]:
-    """Log-sum-exp of each row, and the highest logit of each `group` neighbours; both float32.
+    """Return the log-sum-exp of each row, and the highest logit of each group of `group` tokens; both float32.
 
     The first BLOCK logits of a row must not all be -inf.
     """

@@ -1,4 +1,4 @@
-"""Ids as tensors with their layout: what a system's `loss` takes, and how loose rows become one."""
+"""Batches of ids with their layout, and padding."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Batch:
 
 
 def pad(rows: Sequence[Sequence[int]], fill: int, device: torch.device, *, slot: bool = False) -> Tokens:
-    """Rows of ids filled up to a common width; with `slot`, one position is reserved in front of each."""
+    """Return rows of ids padded to a common width; with `slot`, one position is reserved in front of each."""
     front = int(slot)
     width = padded_width(max(map(len, rows)), slot=slot)
     ids = torch.full((len(rows), width), fill, dtype=torch.long)
@@ -40,6 +40,6 @@ def pad(rows: Sequence[Sequence[int]], fill: int, device: torch.device, *, slot:
 
 
 def pad_rows(x: Tensor) -> Tensor:
-    """[M, ...] with rows of zeros added until there are a multiple of eight."""
+    """Return x [M, ...] with rows of zeros added up to a multiple of eight."""
     missing = round_up(x.shape[0]) - x.shape[0]
     return torch.cat([x, x.new_zeros(missing, *x.shape[1:])]) if missing else x

@@ -42,7 +42,7 @@ class ModelConfig:
     length_classes: PositiveInt | None = None
     """Number of length classes where it differs, as in some imported models."""
     ctc_positions: PositiveInt = 3
-    """Places for each subword of the source at which a CTC model says a word or nothing."""
+    """Decoder positions of a CTC model for each source subword; each predicts a word or a blank."""
 
     def __post_init__(self) -> None:
         check_bounds(self)
@@ -62,7 +62,7 @@ PRESETS: dict[str, ModelConfig] = {
 
 
 def preset(name: str, changes: Mapping[str, Any]) -> ModelConfig:
-    """The named size, with some values changed."""
+    """Return the named size, with some values changed."""
     if name not in PRESETS:
         raise UserError(f"there is no model preset '{name}'; choose one of {', '.join(PRESETS)}.")
     return from_dict(ModelConfig, {**to_dict(PRESETS[name]), **changes}, key="model")

@@ -51,7 +51,7 @@ class ModelFolder:
     """Text of the model card."""
 
     def write(self, folder: Path, *, precision: Precision = "float32", overwrite: bool = False) -> None:
-        """Write the folder, or leave what was there untouched if that fails."""
+        """Write the folder; if that fails, an existing folder is untouched."""
         with new_folder(folder, overwrite=overwrite, marker=CONFIG_FILE) as partial:
             self.tokenizers.save(partial)
             write_weights(self.weights, partial / WEIGHTS_FILE, precision)
@@ -86,7 +86,7 @@ class ModelFolder:
 
     @classmethod
     def read(cls, folder: Path) -> ModelFolder:
-        """Read a model folder, or say in one sentence why it cannot be used."""
+        """Read a model folder, or raise a `UserError` that says why it cannot be used."""
         description = _read_description(folder)
         try:
             config = from_dict(ModelConfig, description["architecture"])
@@ -110,7 +110,7 @@ class ModelFolder:
 
 
 def is_model_folder(folder: Path) -> bool:
-    """True when the folder says that it holds a model."""
+    """Return True if the folder has a model's config file."""
     return (folder / CONFIG_FILE).is_file()
 
 
@@ -118,11 +118,13 @@ def _read_description(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise UserError(f"there is no model folder {folder}; check the path or train a model first.")
     if not is_model_folder(folder):
-        raise UserError(f"{folder} has no {CONFIG_FILE}, so it is not a model folder.")
+        raise UserError(f"{folder} has no {CONFIG_FILE}, so it is not a model folder; check the path.")
     description = _read_json(folder / CONFIG_FILE)
     version = description.get("format_version")
     if not isinstance(version, int):
-        raise UserError(f"{folder / CONFIG_FILE} has no format_version, so it is not one of our models.")
+        raise UserError(
+            f"{folder / CONFIG_FILE} has no format_version, so it is not a maskpredict model; check the path."
+        )
     if version > FORMAT_VERSION:
         raise UserError(
             f"{folder} has model format {version}, newer than the {FORMAT_VERSION} this version reads; "
@@ -137,7 +139,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read as JSON ({error}); copy the model folder again.") from error
     if not isinstance(content, dict):
-        raise UserError(f"{path} is damaged: it does not hold a JSON object.")
+        raise UserError(f"{path} is damaged: it is not a JSON object; copy the model folder again.")
     return content
 
 

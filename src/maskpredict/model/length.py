@@ -1,7 +1,7 @@
-"""The length head: the LENGTH vector that enters the encoder, and the classes it is scored against.
+"""The length head: the LENGTH vector that enters the encoder, and the length classes.
 
-One table serves both (section 2.3 of the paper, and the released code): row 0 is the vector put in front of the source,
-row n stands for a target of n tokens, its end mark counted. Row 0 can never be predicted.
+One table has both (section 2.3 of the paper, and the released code): row 0 is the vector in front of the source, row n
+is the class of targets with n tokens, the end mark included. Row 0 is never predicted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class LengthHead(nn.Module):
         return self.table.weight[0]
 
     def forward(self, encoded_BD: Tensor) -> Tensor:
-        """Log-probabilities [B, L] in float32 of each length, -inf for length 0."""
+        """Return log-probabilities [B, L] of each length, float32, -inf for length 0."""
         scores_BL = unrounded_product(encoded_BD, self.table.weight).float()
         never = torch.arange(scores_BL.shape[1], device=scores_BL.device) == 0
         return scores_BL.masked_fill(never, float("-inf")).log_softmax(-1)

@@ -1,4 +1,4 @@
-"""Modules on PyTorch's meta device: built in no time and no memory, to be given weights that exist already."""
+"""Modules on PyTorch's meta device: built without memory, to be given existing weights."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from torch.overrides import TorchFunctionMode
 
 @contextmanager
 def meta_init() -> Iterator[None]:
-    """Build modules inside this context with parameters that have a shape and no storage."""
-    with torch.device("meta"), _NothingDrawn():
+    """Give modules built in this context parameters without storage."""
+    with torch.device("meta"), _SkipRandomInit():
         yield
 
 
-class _NothingDrawn(TorchFunctionMode):
-    """Leaves out the drawing of normal random numbers.
+class _SkipRandomInit(TorchFunctionMode):
+    """Skips normal initialisation.
 
-    There is nothing to draw them into, and to find that out, PyTorch would import its compiler: a second, and 70 MB.
+    Meta tensors have no values, and PyTorch would import its compiler for it, which takes a second and 70 MB.
     """
 
     def __torch_function__(
@@ -31,7 +31,7 @@ class _NothingDrawn(TorchFunctionMode):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        given = kwargs or {}
+        keywords = kwargs or {}
         if func is nn.init.normal_ or func is Tensor.normal_:
-            return args[0] if args else given["tensor"]
-        return func(*args, **given)
+            return args[0] if args else keywords["tensor"]
+        return func(*args, **keywords)

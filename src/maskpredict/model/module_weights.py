@@ -1,4 +1,4 @@
-"""Between the weights of a model folder and the parameters of PyTorch modules."""
+"""Conversion between the weights of a model folder and the parameters of PyTorch modules."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ AnyWeights = Mapping[str, npt.NDArray[Any]] | Mapping[str, Tensor]
 
 
 def tensors_of(module: nn.Module) -> dict[str, Tensor]:
-    """Return a module's parameters by name in float32 on the CPU, each tied one under its first name only."""
+    """Return a module's parameters by name in float32 on the CPU; tied ones under their first name only."""
     return {name: parameter.detach().float().cpu() for name, parameter in module.named_parameters()}
 
 
 def weights_of(module: nn.Module) -> dict[str, npt.NDArray[np.float32]]:
-    """Return a module's parameters as a model folder takes them."""
+    """Return a module's parameters as arrays for a model folder."""
     return {name: tensor.numpy() for name, tensor in tensors_of(module).items()}
 
 
@@ -35,7 +35,7 @@ def load_weights(module: nn.Module, weights: AnyWeights) -> None:
 
 
 def take_weights(module: nn.Module, weights: AnyWeights) -> None:
-    """Give a module that was built under `meta_init` its parameters, none of them twice in memory."""
+    """Give a module that was built under `meta_init` its parameters, without a second copy in memory."""
     check_names(module, weights)
     names: dict[Tensor, str] = {parameter: name for name, parameter in module.named_parameters()}
     taken: dict[nn.Parameter, nn.Parameter] = {}
@@ -48,7 +48,7 @@ def take_weights(module: nn.Module, weights: AnyWeights) -> None:
 
 
 def check_names(module: nn.Module, weights: AnyWeights) -> None:
-    """Refuse weights that lack a parameter of the module, or have others."""
+    """Refuse weights whose names are not those of the module's parameters."""
     expected = dict(module.named_parameters()).keys()
     missing, unknown = expected - weights.keys(), weights.keys() - expected
     if missing or unknown:
@@ -57,7 +57,7 @@ def check_names(module: nn.Module, weights: AnyWeights) -> None:
 
 
 def check_shape(name: str, weight: Tensor | npt.NDArray[Any], parameter: Tensor) -> None:
-    """Refuse a weight of another shape than the parameter it is for."""
+    """Refuse a weight whose shape is not that of its parameter."""
     if tuple(weight.shape) != tuple(parameter.shape):
         raise UserError(
             f"the weights do not fit the model's config: {name} has shape {list(weight.shape)}, "

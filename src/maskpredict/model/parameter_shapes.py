@@ -1,6 +1,6 @@
-"""The names and shapes of a model's weights, as its config implies them, without building the model.
+"""The names and shapes of a model's weights, from its config, without building the model.
 
-`transformer.py` and the systems say the same in PyTorch; a tied weight is stored once, under its first name.
+They are those of `transformer.py` and the systems; a tied weight is stored once, under its first name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LENGTH_HEAD_SYSTEMS = ("cmlm", "refinement", "fairseq_cmlm", "fairseq_cmlm_relat
 
 
 def parameter_shapes(system: str, config: ModelConfig, source_vocabulary: int, target_vocabulary: int) -> Shapes | None:
-    """Return the shape of every weight by its name; None for a system with weights of its own."""
+    """Return the shape of every weight by its name; None for a system that is not listed here."""
     if system not in (*LENGTH_HEAD_SYSTEMS, "ctc", "autoregressive"):
         return None
     shapes = dict(_transformer(config, source_vocabulary, target_vocabulary))
@@ -31,7 +31,7 @@ def parameter_shapes(system: str, config: ModelConfig, source_vocabulary: int, t
 
 
 def check_weights(weights: Mapping[str, npt.NDArray[Any]], expected: Shapes) -> None:
-    """Refuse weights that lack a name, have others, or have other shapes; those in a file are not read."""
+    """Refuse weights whose names or shapes are not the expected ones, without reading stored weights."""
     missing, unknown = expected.keys() - weights.keys(), weights.keys() - expected.keys()
     if missing or unknown:
         names = ", ".join(sorted(missing or unknown)[:3])

@@ -1,4 +1,4 @@
-"""The weights file of a model folder, read tensor by tensor so that no model is in memory twice.
+"""The weights file of a model folder, read tensor by tensor to avoid a second copy in memory.
 
 In int8, a matrix is two tensors in the file: its numbers under its name, and its scales (`int8_matrix.py`) under the
 name followed by `.scales`. Everything that is not a matrix stays in float32. Nothing here needs PyTorch.
@@ -45,7 +45,7 @@ def int8_matrix(weights: Mapping[str, npt.NDArray[Any]], name: str) -> Int8Matri
 
 
 def stored_int8(weights: Mapping[str, npt.NDArray[Any]], name: str) -> Int8Matrix | None:
-    """Return a matrix in int8 if it is stored so."""
+    """Return a matrix that is stored in int8, else None."""
     return weights.int8(name) if isinstance(weights, StoredWeights) else None
 
 
@@ -71,7 +71,7 @@ class StoredWeights(Weights):
         return self._file.read(name).astype(np.float32, copy=False)
 
     def int8(self, name: str) -> Int8Matrix | None:
-        """Return a matrix as stored if that is in int8, else None."""
+        """Return a matrix that is stored in int8, else None."""
         if name not in self._scaled:
             return None
         return Int8Matrix(self._file.read(name), self._file.read(name + SCALES))
@@ -91,7 +91,7 @@ class StoredWeights(Weights):
 
 
 def parameter_count(weights: Mapping[str, npt.NDArray[Any]]) -> int:
-    """Return how many numbers the weights hold, reading none of them where they are stored."""
+    """Return the number of parameters, without reading stored weights."""
     if isinstance(weights, StoredWeights):
         return sum(int(np.prod(weights.shape(name))) for name in weights)
     return sum(int(np.asarray(weight).size) for weight in weights.values())

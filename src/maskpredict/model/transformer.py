@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -25,7 +24,7 @@ from maskpredict.model.layout import Layout, Padded, attend, attend_seen
 
 
 class SelfAttention(nn.Module):
-    """Every position looks at every position of its own sentence, or only at earlier ones."""
+    """Attention of every position to every position of its sentence, or only to earlier ones."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -34,7 +33,7 @@ class SelfAttention(nn.Module):
         self.out = nn.Linear(config.width, config.width)
 
     def split(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values, each [..., H, K]."""
+        """Return queries, keys and values, each [..., H, K]."""
         q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).unbind(-3)
         return q, k, v
 
@@ -45,7 +44,7 @@ class SelfAttention(nn.Module):
 
 
 class CrossAttention(nn.Module):
-    """Every target position looks at every source position."""
+    """Attention of every target position to every source position."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -55,7 +54,7 @@ class CrossAttention(nn.Module):
         self.out = nn.Linear(config.width, config.width)
 
     def memory(self, encoded: Tensor) -> Memory:
-        """Keys and values of the source, to be computed once per sentence."""
+        """Return keys and values of the source, which are computed once per sentence."""
         k, v = self.kv(encoded).unflatten(-1, (2, self.heads, -1)).unbind(-3)
         return Memory(k, v)
 
@@ -67,7 +66,7 @@ class CrossAttention(nn.Module):
 
 @dataclass(frozen=True)
 class Memory:
-    """What a decoder layer needs of the source; both [..., H, K]."""
+    """Cross-attention keys and values of a decoder layer, [..., H, K]."""
 
     keys: Tensor
     values: Tensor
@@ -133,10 +132,9 @@ class DecoderLayer(nn.Module):
         return self.feed_forward_residual(x, self.feed_forward)
 
     def step(self, x_BKD: Tensor, past: Past, time: int, seen_BKS: Tensor, memory: Memory, source: Padded) -> Tensor:
-        """One position of causal decoding, for the K beams of each sentence, which share its memory.
+        """Run one position of causal decoding, for the K beams of each sentence.
 
-        `past` holds keys and values of all beams at positions before `time`; `seen_BKS` says which of them each beam
-        continues.
+        `past` is the KV cache of all beams before position `time`; `seen_BKS` is True for the keys of a beam's prefix.
         """
 
         def attention(h_BKD: Tensor) -> Tensor:
@@ -153,17 +151,17 @@ class DecoderLayer(nn.Module):
 
 @dataclass
 class Past:
-    """Keys and values of one decoder layer's earlier positions, [B, T, beams, H, K], with room for more."""
+    """KV cache of one decoder layer, [B, T, beams, H, K]."""
 
     keys: Tensor
     values: Tensor
 
     def select(self, index: Tensor) -> Past:
-        """Those of some sentences."""
+        """Return the cache of some sentences."""
         return type(self)(self.keys[index], self.values[index])
 
     def grow(self, positions: int) -> None:
-        """Make room for so many more."""
+        """Extend the cache by `positions` positions."""
         self.keys, self.values = (F.pad(x, (0, 0, 0, 0, 0, 0, 0, positions)) for x in (self.keys, self.values))
 
 
@@ -178,26 +176,24 @@ class Embedding(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, ids: Tensor, positions: Tensor, *, slot: Tensor | None = None) -> Tensor:
-        """ids [...] -> [..., D]. With `slot`, each sentence's first position holds that vector [D] and no position."""
+        """ids [...] -> [..., D]. With `slot`, each sentence starts with that vector [D], without position embedding."""
         if slot is None:
             return self._stream(self.tokens(ids) * self.scale + self.positions(positions))
         x = self.tokens(ids) * self.scale + self.positions((positions - 1).clamp(min=0))
         return self._stream(torch.where((positions == 0).unsqueeze(-1), slot, x))
 
     def _stream(self, x: Tensor) -> Tensor:
-        # Under mixed precision all sums of the residual stream take half the memory, which is what limits them.
+        # Under mixed precision the residual stream is in half precision, because its sums are limited by memory.
         device = x.device.type
         half = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
         return self.dropout(x.to(half))
 
 
 class Transformer(nn.Module):
-    """Encoder, decoder and output projection; what the model is trained to do is up to the system around it."""
+    """Encoder, decoder and output projection. The system defines the training objective."""
 
-    engine: ClassVar[str] = "PyTorch"
-    """What computes it."""
     sentence_by_sentence: ClassVar[bool] = False
-    """True where a sentence needs no filling to come out the same in any company."""
+    """True if a sentence's result does not depend on the batch, even without padding."""
 
     def __init__(self, config: ModelConfig, source_vocab: int, target_vocab: int) -> None:
         super().__init__()
@@ -218,10 +214,6 @@ class Transformer(nn.Module):
         self.encoder_norm, self.decoder_norm = final_norm(), final_norm()
         self.apply(initialise)
 
-    def at_work(self) -> AbstractContextManager[None]:
-        """To be entered while translating, by systems that can do with any kind of transformer."""
-        return nullcontext()
-
     def encode(self, ids: Tensor, layout: Layout, *, slot: Tensor | None = None) -> Tensor:
         """Source ids [...] -> [..., D]; `slot` as in `Embedding`."""
         x = self.source(ids, layout.positions, slot=slot)
@@ -230,11 +222,11 @@ class Transformer(nn.Module):
         return self.encoder_norm(x)
 
     def memory(self, encoded: Tensor) -> list[Memory]:
-        """Cross-attention keys and values for each decoder layer."""
+        """Return the cross-attention keys and values of each decoder layer."""
         return [layer.cross.memory(encoded) for layer in self.decoder]  # type: ignore[union-attr, operator]
 
     def memory_for_steps(self, encoded: Tensor) -> list[Memory]:
-        """As `memory`, for `decode_step`."""
+        """Return what `memory` returns, in the layout of `decode_step`."""
         return self.memory(encoded)
 
     def decode(self, ids: Tensor, layout: Layout, memory: list[Memory], source: Layout, *, causal: bool) -> Tensor:
@@ -242,7 +234,7 @@ class Transformer(nn.Module):
         return self.decode_states(self.target(ids, layout.positions), layout, memory, source, causal=causal)
 
     def decode_states(self, x: Tensor, layout: Layout, memory: list[Memory], source: Layout, *, causal: bool) -> Tensor:
-        """As `decode`, from vectors [..., D] in place of ids."""
+        """Run `decode` on vectors [..., D] instead of ids."""
         for layer, layer_memory in zip(self.decoder, memory, strict=True):
             x = layer(x, layout, layer_memory, source, causal=causal)
         return self.decoder_norm(x)
@@ -250,7 +242,7 @@ class Transformer(nn.Module):
     def decode_step(
         self, ids_BK: Tensor, time: int, past: list[Past], seen_BKS: Tensor, memory: list[Memory], source: Padded
     ) -> Tensor:
-        """The next hidden vectors [B, K, D] of causal decoding, after feeding `ids_BK` at position `time`."""
+        """Feed `ids_BK` at position `time` of causal decoding, and return hidden vectors [B, K, D]."""
         x = self.target(ids_BK, torch.full_like(ids_BK, time))
         for layer, layer_past, layer_memory in zip(self.decoder, past, memory, strict=True):
             x = layer.step(x, layer_past, time, seen_BKS, layer_memory, source)  # type: ignore[operator]
@@ -261,14 +253,14 @@ class Transformer(nn.Module):
         return unrounded_product(hidden_RD, self.output.weight)
 
     def new_past(self, rows: int, beams: int, positions: int) -> list[Past]:
-        """Empty caches for `rows` sentences of so many positions."""
+        """Return an empty KV cache of each decoder layer, for `rows` sentences."""
         weight = self.output.weight
         shape = (rows, positions, beams, self.config.heads, self.config.width // self.config.heads)
         return [Past(weight.new_zeros(shape), weight.new_zeros(shape)) for _ in self.decoder]
 
 
 def initialise(module: nn.Module) -> None:
-    """BERT's initialisation, as the paper has it: N(0, 0.02), biases 0, layer norms (1, 0)."""
+    """Apply BERT's initialisation, as in the paper: N(0, 0.02), biases 0, layer norms (1, 0)."""
     if isinstance(module, nn.Linear | nn.Embedding):
         nn.init.normal_(module.weight, std=0.02)
     if isinstance(module, nn.Linear) and module.bias is not None:
@@ -276,19 +268,19 @@ def initialise(module: nn.Module) -> None:
 
 
 def unrounded_product(x_RD: Tensor, weight_VD: Tensor) -> Tensor:
-    """x times the transposed weights, where these are in half precision as well: in float32.
+    """Return x times the transposed weights, in float32 even if both are in half precision.
 
-    For numbers that are going to be compared, of which half precision would make equals.
+    For results that are compared with each other: half precision would make ties.
     """
     if weight_VD.dtype not in (torch.float16, torch.bfloat16) or torch.is_grad_enabled():
         return F.linear(x_RD, weight_VD)
-    if x_RD.is_cuda:  # which adds up in float32 anyway
+    if x_RD.is_cuda:  # a GPU accumulates in float32
         return torch.mm(x_RD, weight_VD.t(), out_dtype=torch.float32)
     return F.linear(x_RD.float(), weight_VD.float())
 
 
 def suppress(logits: Tensor, tokens: Sequence[int]) -> Tensor:
-    """Logits [..., V] with some tokens made impossible."""
+    """Return logits [..., V] with -inf for some tokens."""
     if not tokens:
         return logits
     return logits.index_fill(-1, torch.tensor(tokens, device=logits.device), float("-inf"))

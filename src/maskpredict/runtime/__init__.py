@@ -1,1 +1,1 @@
-"""From text to text with a trained model: the `Translator` and what it is made of."""
+"""Text to text with a trained model: the `Translator` and its parts."""

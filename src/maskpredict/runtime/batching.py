@@ -1,4 +1,4 @@
-"""Which requests are computed together.
+"""Batches of requests.
 
 A sentence's translation must not depend on its batch, so the engine says which sources may share one
 (`BatchPolicy`); within that, a budget decides how many.
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from maskpredict.decoding.decoder import Decoder
-from maskpredict.decoding.drafts import SPLITS
+from maskpredict.decoding.drafts import MAX_SPLITS
 from maskpredict.decoding.engine import BatchPolicy
 from maskpredict.decoding.hypothesis import Gap, Request
 from maskpredict.errors import UserError
@@ -63,14 +63,14 @@ def batches(
 
 
 def batch_key(width: int, policy: BatchPolicy) -> int:
-    """Return a number that is the same for widths of sources that may share a batch."""
+    """Return the same number for all widths of sources that may share a batch."""
     if policy is BatchPolicy.SIMILAR_WIDTH:
         return width.bit_length()  # at most twice as long as each other
     return 0 if policy is BatchPolicy.ANY else width
 
 
 def _drafts(request: Request, settings: Any) -> int:
-    """Return how many targets a sentence is decoded into side by side."""
+    """Return the number of target drafts of a sentence."""
     open_gaps = sum(isinstance(part, Gap) and part.length is None for part in request.template or ())
     drafts: int = settings.drafts_per_sentence
-    return drafts * SPLITS if open_gaps > 1 else drafts
+    return drafts * MAX_SPLITS if open_gaps > 1 else drafts

@@ -1,4 +1,4 @@
-"""Finds a model folder: a shipped model by its name, or any by its path."""
+"""Model folders by name or path."""
 
 from __future__ import annotations
 

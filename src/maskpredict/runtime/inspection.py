@@ -1,4 +1,4 @@
-"""What a model, run or data folder holds, and every problem that can be found in it without running anything."""
+"""Facts about a model, run or data folder, and its problems, found without running a model."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _METRICS_FILE, _RUN_CONFIG_FILE = "metrics.jsonl", "config.yaml"
 
 @dataclass(frozen=True)
 class Inspection:
-    """What was found."""
+    """Facts about a folder, and its problems."""
 
     folder: Path
     kind: str
     """Model, run or data folder."""
     facts: dict[str, str]
-    """What it is, by name."""
+    """Descriptions by name."""
     problems: list[str]
-    """What is wrong with it, one sentence each."""
+    """Problems, one sentence each."""
 
 
 def inspect_folder(folder: Path) -> Inspection:
-    """Look at a folder of ours; a `UserError` says that it is none."""
+    """Inspect a model, run or data folder; raise a `UserError` for any other."""
     if not folder.exists():
         folder = find_model(folder)
     if not folder.is_dir():
@@ -52,17 +52,17 @@ def inspect_folder(folder: Path) -> Inspection:
     )
 
 
-def render(found: Inspection) -> Table:
-    """The facts as a table."""
-    table = Table(title=f"{found.folder} ({found.kind})", show_header=False, title_justify="left")
-    for name, value in found.facts.items():
+def render(inspection: Inspection) -> Table:
+    """Return the facts as a table."""
+    table = Table(title=f"{inspection.folder} ({inspection.kind})", show_header=False, title_justify="left")
+    for name, value in inspection.facts.items():
         table.add_row(name, value)
-    table.add_row("whole", "no" if found.problems else "yes")
+    table.add_row("whole", "no" if inspection.problems else "yes")
     return table
 
 
 def _checked(folder: Path, kind: str, look: Callable[[Path, dict[str, str]], list[str]]) -> Inspection:
-    """`look` fills in facts as far as it gets; what stops it is a problem of the folder."""
+    """Collect facts with `look`; a `UserError` that stops it is a problem of the folder."""
     facts: dict[str, str] = {}
     try:
         problems = look(folder, facts)

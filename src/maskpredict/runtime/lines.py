@@ -1,5 +1,4 @@
-"""Between lines of text and the requests in ids that a system takes; everything a user can get wrong about a line is
-caught here, with the number of the line."""
+"""Conversion of lines of text to requests in ids, and of hypotheses to translations. Errors name the line."""
 
 from __future__ import annotations
 
@@ -19,15 +18,15 @@ from maskpredict.tokenizer import Tokenizer, Tokenizers
 PinLike = str | tuple[str, int]
 """A phrase that must appear, anywhere or with its first subword at a place counted from 0."""
 
-MOST_THREADS, LINES_PER_THREAD = 8, 16
-"""Threads that cut many lines into subwords, so that a fast GPU need not wait for that; a few lines take one."""
+MAX_TOKENIZER_THREADS, LINES_PER_THREAD = 8, 16
+"""Threads that tokenize many lines, so that a fast GPU does not wait; a few lines use one."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line to translate, and what is imposed on its translation."""
+    """A line to translate, and constraints on its translation."""
 
     source: str
     pins: tuple[PinLike, ...] = ()
@@ -38,7 +37,7 @@ class Line:
 
     @property
     def is_plain(self) -> bool:
-        """True when nothing is imposed."""
+        """True without constraints."""
         return not self.pins and self.reference is None and self.template is None
 
 
@@ -53,23 +52,23 @@ class LineCodec:
         self.threads, self.pretokenized = threads, pretokenized
 
     def requests(self, lines: Sequence[Line], first: int) -> list[list[Request]]:
-        """Each line as one request, as several if it is too long, or as none if it has no text.
+        """Return each line as one request, as several if it is too long, or as none if it has no text.
 
         `first` is the number of the first line.
         """
         texts = [clean(line.source) for line in lines]
-        found = []
+        per_line = []
         for number, (line, text, ids) in enumerate(zip(lines, texts, self._all_ids(texts), strict=True), first):
             try:
-                found.append(self._requests(line, text, ids))
+                per_line.append(self._requests(line, text, ids))
             except UserError as error:
                 raise UserError(f"line {number}: {error}") from error
-        return found
+        return per_line
 
     def _all_ids(self, texts: list[str]) -> list[list[int]]:
         if self.pretokenized:
             return [self._ids(text, self.source) for text in texts]
-        threads = min(self.threads, MOST_THREADS, len(texts) // LINES_PER_THREAD)
+        threads = min(self.threads, MAX_TOKENIZER_THREADS, len(texts) // LINES_PER_THREAD)
         return self.source.encode_many(texts, max(1, threads))
 
     def _requests(self, line: Line, text: str, ids: list[int]) -> list[Request]:
@@ -84,7 +83,7 @@ class LineCodec:
         return [Request(self._ended(piece)) for piece in pieces]
 
     def scored(self, source: str, target: str, number: int) -> tuple[Request, list[int]]:
-        """A pair to score. Ready-made subwords of the target are taken as they are, with or without an end mark."""
+        """Return a request and target ids to score. A pretokenized target is used as is, with or without end mark."""
         try:
             ids = self._ids(clean(target), self.target)
             target_ids = ids if self.pretokenized and ids else [*ids, self.target.special.eos]
@@ -94,7 +93,7 @@ class LineCodec:
             raise UserError(f"line {number}: {error}") from error
 
     def translation(self, best: Sequence[Hypothesis], *, collapse_repeats: bool, n_best: bool) -> Translation:
-        """What a system found for one request, best first, as text."""
+        """Return the hypotheses of one request, best first, as a translation."""
         spelled = [self._spelled(hypothesis, collapse_repeats) for hypothesis in best]
         return replace(spelled[0], hypotheses=tuple(spelled)) if n_best else spelled[0]
 
@@ -111,10 +110,10 @@ class LineCodec:
         )
 
     def _whole(self, line: Line, ids: list[int]) -> Request:
-        """A line that must not be cut."""
+        """Return the request of a line that must not be split."""
         if len(ids) > self.max_input:
             raise UserError(
-                f"a source of {len(ids)} subwords is too long to be treated as a whole (at most {self.max_input}); "
+                f"a source of {len(ids)} subwords is too long to be translated as a whole (at most {self.max_input}); "
                 "shorten it."
             )
         source = self._ended(ids)
@@ -136,11 +135,11 @@ class LineCodec:
     def _template(self, text: str) -> Template:
         template = parse_template(clean(text), self.target)
         sizes = [(part.length or 1) if isinstance(part, Gap) else len(part) for part in template]
-        self._check_target(sum(sizes) + 2)  # the end mark, and room for one open gap to grow
+        self._check_target(sum(sizes) + 2)  # the end mark, and one more position for an open gap
         return template
 
     def _with_gaps(self, source: tuple[int, ...], tokens: tuple[str | None, ...]) -> Request:
-        """A target of which every position is given or to be predicted."""
+        """Return the request of a target whose positions are given or None."""
         self._check_target(len(tokens))
         if None not in tokens:
             raise UserError("every token is given; leave out those that are to be predicted.")
@@ -157,9 +156,9 @@ class LineCodec:
         return Request(source, template=tuple(Gap(1) if known is None else (known,) for known in ids[:-1]))
 
     def _pins(self, pins: Sequence[PinLike]) -> tuple[Pin, ...]:
-        made = [self._pin(*((pin, None) if isinstance(pin, str) else pin)) for pin in pins]
-        self._check_target(shortest_with(made, self.target.special.mask))
-        return tuple(made)
+        pinned = [self._pin(*((pin, None) if isinstance(pin, str) else pin)) for pin in pins]
+        self._check_target(shortest_with(pinned, self.target.special.mask))
+        return tuple(pinned)
 
     def _pin(self, phrase: str, place: int | None) -> Pin:
         ids = self._ids(clean(phrase), self.target)
@@ -176,5 +175,5 @@ class LineCodec:
 
 
 def clean(text: str) -> str:
-    """The text without what no tokenizer can take: control characters become spaces, half characters U+FFFD."""
+    """Return text that any tokenizer takes: control characters become spaces, lone surrogates U+FFFD."""
     return _SURROGATE.sub("\ufffd", printable(text))

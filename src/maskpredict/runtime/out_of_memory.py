@@ -1,4 +1,4 @@
-"""Batches that do not fit the memory are split into halves."""
+"""Retry of batches that do not fit in memory, split into halves."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 Start = Callable[[list[T]], Callable[[], list[R]]]
-"""Begins to compute, and returns a function that waits for the results, one for each item."""
+"""Starts a computation, and returns a function that waits for the results, one for each item."""
 
 
 def start_splitting(
     start: Start[T, R], items: list[T], engine: Engine, on_split: Callable[[], None] = lambda: None
 ) -> Callable[[], list[R]]:
-    """Start with all items at once, or with as many as there is memory for; `on_split` is called at each split."""
+    """Start with all items, or split them until they fit in memory; `on_split` is called at each split."""
     started = _unless_too_large(lambda: start(items), len(items), engine)
     if started is None:
         results = _in_halves(start, items, engine, on_split)
@@ -38,15 +38,15 @@ def _unless_too_large(compute: Callable[[], R], size: int, engine: Engine) -> R 
         if size == 1:
             raise
         logging.getLogger(__name__).warning(
-            "A batch of %d sentences does not fit the memory of the GPU; going on with half of it.", size
+            "A batch of %d sentences does not fit in the GPU's memory; retrying with half of it.", size
         )
     return None
 
 
 def _in_halves(start: Start[T, R], items: list[T], engine: Engine, on_split: Callable[[], None]) -> list[R]:
-    # Called outside of `except`, where what the failed attempt has allocated could not be freed.
+    # Called outside of `except`, where the memory of the failed attempt could not be freed.
     on_split()
     engine.free_memory()
     half = len(items) // 2
     halves = (items[:half], items[half:])
-    return [result for some in halves for result in start_splitting(start, some, engine, on_split)()]
+    return [result for part in halves for result in start_splitting(start, part, engine, on_split)()]

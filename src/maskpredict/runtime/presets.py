@@ -1,4 +1,4 @@
-"""How quick or how careful, in one word.
+"""Presets of decoding settings, by speed.
 
 The values were chosen on validation data of the shipped model de-en; docs/decoding.md has the figures.
 """
@@ -10,7 +10,7 @@ from typing import Any
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.errors import UserError
 
-_NOTHING_SPARED: dict[str, Any] = {
+_NO_SHORTCUTS: dict[str, Any] = {
     "strategy": "mask_predict",
     "stop_when_stable": False,
     "threshold": None,
@@ -18,15 +18,15 @@ _NOTHING_SPARED: dict[str, Any] = {
     "prune_candidates": None,
 }
 PRESETS: dict[str, dict[str, Any]] = {
-    "fast": {**_NOTHING_SPARED, "iterations": 2, "length_candidates": 1},
-    "balanced": {**_NOTHING_SPARED, "iterations": 4, "length_candidates": 1, "threshold": 0.8},
-    "best": {**_NOTHING_SPARED, "iterations": 10, "length_candidates": 5, "length_threshold": 0.1},
+    "fast": {**_NO_SHORTCUTS, "iterations": 2, "length_candidates": 1},
+    "balanced": {**_NO_SHORTCUTS, "iterations": 4, "length_candidates": 1, "threshold": 0.8},
+    "best": {**_NO_SHORTCUTS, "iterations": 10, "length_candidates": 5, "length_threshold": 0.1},
 }
 """Decoding settings by name, each with every setting that changes speed."""
 
 
 def preset_settings(name: str, settings_type: type = MaskPredictSettings) -> dict[str, Any]:
-    """The settings of a preset, for a system with settings of this type."""
+    """Return the settings of a preset, for a system with settings of this type."""
     if name not in PRESETS:
         raise UserError(f"speed is {name!r}; choose one of {', '.join(PRESETS)}.")
     if settings_type is not MaskPredictSettings:

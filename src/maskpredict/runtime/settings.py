@@ -13,7 +13,7 @@ from maskpredict.systems import find_decoder
 
 
 def resolve_settings(system: str, generation: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
-    """Return the decoding settings of a system, by its name; `generation` is what the model folder says.
+    """Return the decoding settings of a system, by its name; `generation` are the model folder's.
 
     `speed` among the given settings names a preset, which the other given ones override.
     """

@@ -1,7 +1,7 @@
-"""Lines too long for the model become pieces that are not, cut where it hurts least.
+"""Splitting of lines that are too long for the model.
 
-A line is cut at the ends of sentences. A sentence that is still too long is cut at commas and the like, then at
-spaces, and a "word" of hundreds of subwords between any two of them. Nothing is ever dropped.
+A line is split at the ends of sentences. A sentence that is still too long is split at commas and similar punctuation,
+then at spaces, and a "word" of hundreds of subwords between any two of them. Nothing is dropped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def pieces_of(text: str, encode: Encode, limit: int) -> list[list[int]]:
-    """The ids of the text, in as many pieces as needed for none to have more than `limit`."""
+    """Return the ids of the text in pieces of at most `limit`."""
     ids = encode(text)
     if len(ids) <= limit:
         return [ids] if ids else []
@@ -26,7 +26,7 @@ def pieces_of(text: str, encode: Encode, limit: int) -> list[list[int]]:
 
 
 def hard_cut(ids: list[int], limit: int) -> list[list[int]]:
-    """Cuts after every `limit` ids."""
+    """Return the ids in pieces of exactly `limit`, except the last."""
     return [ids[start : start + limit] for start in range(0, len(ids), limit)]
 
 
@@ -42,7 +42,7 @@ def _clauses(sentence: str, encode: Encode, limit: int) -> list[list[int]]:
 
 
 def _cut(text: str, boundary: re.Pattern[str]) -> list[str]:
-    """The text between boundaries; what a boundary matches besides spaces stays with the text before it."""
+    """Return the text between boundaries; a boundary's match stays with the text before it, without outer spaces."""
     fragments, start = [], 0
     for match in boundary.finditer(text):
         fragments.append(text[start : match.end()].strip())
@@ -51,7 +51,7 @@ def _cut(text: str, boundary: re.Pattern[str]) -> list[str]:
 
 
 def _packed(fragments: list[str], encode: Encode, limit: int) -> list[str]:
-    """Neighbouring fragments joined as long as they fit together: a model does better with context."""
+    """Return adjacent fragments joined up to the limit, because a model translates better with context."""
     packed: list[str] = []
     room = 0
     for fragment in fragments:

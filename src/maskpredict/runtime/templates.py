@@ -1,6 +1,6 @@
-"""Targets with gaps as a person writes them: `The ___ sat on ___{2}.`
+"""Templates, targets with gaps: `The ___ sat on ___{2}.`
 
-`___` stands for as many subwords as fit best, `___{3}` for exactly three.
+`___` is a gap of any number of subwords, `___{3}` of exactly three.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _WORD_START = "▁"
 
 
 def parse_template(text: str, tokenizer: Tokenizer) -> Template:
-    """The subwords and gaps of a template.
+    """Return the subwords and gaps of a template.
 
-    A word directly behind a gap continues what the gap ends with; with a space between, it begins a word.
+    Text directly after a gap continues the gap's last word; after a space, it begins a new word.
     """
     parts: list[tuple[int, ...] | Gap] = []
     end = 0
@@ -47,12 +47,12 @@ def _words(text: str, tokenizer: Tokenizer, *, after_gap: bool) -> list[tuple[in
 
 
 def _continued(ids: list[int], tokenizer: Tokenizer) -> list[int]:
-    """The same text without the mark that SentencePiece puts at the start of every text it is given."""
+    """Return the ids of the same text without SentencePiece's mark at the start."""
     first = tokenizer.pieces(ids[:1])[0]
     if not first.startswith(_WORD_START):
         return ids
-    rest = first.removeprefix(_WORD_START)
-    if not rest:
+    suffix = first.removeprefix(_WORD_START)
+    if not suffix:
         return ids[1:]
-    whole = tokenizer.ids([rest])
-    return [*(tokenizer.ids(list(rest)) if whole == [tokenizer.special.unk] else whole), *ids[1:]]
+    suffix_ids = tokenizer.ids([suffix])
+    return [*(tokenizer.ids(list(suffix)) if suffix_ids == [tokenizer.special.unk] else suffix_ids), *ids[1:]]

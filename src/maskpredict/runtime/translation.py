@@ -1,4 +1,4 @@
-"""What the Translator returns, and how the pieces of a line that was too long become one translation again."""
+"""Translations, and joining those of a long line's pieces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Translation:
     tokens: list[str]
     """Every target position as a subword, the end mark included; what follows an end mark is not in `text`."""
     score: float
-    """Higher is better; 0 for an empty line, which no model has seen."""
+    """Higher is better; 0 for an empty line."""
     log_probs: list[float]
     """Log-probability of each token."""
     passes: int
@@ -30,10 +30,10 @@ class Translation:
     trace: Trace | None = None
     """Every pass, when asked for."""
     parts: tuple[Translation, ...] = ()
-    """The translations of its pieces, for a line that was too long for the model; their traces are there."""
+    """The translations of its pieces, with their traces, for a line that was too long for the model."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The translation for JSON, without the fields that are empty; the trace is left out, see `Trace.to_dict`."""
+        """Return the translation for JSON, without empty fields and the trace (see `Trace.to_dict`)."""
         record: dict[str, Any] = {
             "text": self.text,
             "score": self.score,
@@ -55,7 +55,7 @@ EMPTY = Translation(text="", tokens=[], score=0.0, log_probs=[], passes=0)
 
 
 def joined(parts: Sequence[Translation]) -> Translation:
-    """One translation for a line that was translated piece by piece; the score is the mean over all positions."""
+    """Return one translation of a line from those of its pieces; the score is the mean over all positions."""
     if not parts:
         return EMPTY
     if len(parts) == 1:

@@ -3,8 +3,8 @@
     translator = Translator("de-en")
     translator.translate(["Guten Morgen!"], iterations=4)[0].text
 
-A sentence's translation depends on the model and the settings alone: not on the batch it was computed in, the order of
-the input or the number of threads. On a GPU in half precision, that is so but for rare ties that rounding decides.
+A sentence's translation depends on the model and the settings alone: not on its batch, the order of the input or the
+number of threads. The exception are rare near ties on a GPU in half precision, which rounding decides.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ __all__ = ["Translation", "Translator"]
 
 logger = logging.getLogger(__name__)
 
-MOST_SETTINGS = 256
-"""Combinations of settings that a translator remembers."""
+MAX_CACHED_SETTINGS = 256
+"""Combinations of settings in a translator's cache."""
 
 
 class Translator:
@@ -55,11 +55,11 @@ class Translator:
 
         `compute_type` is auto, float32, bfloat16, float16, or int8 on a CPU; auto is the fastest that is exact enough.
         `engine` names one of `maskpredict.engines.ENGINES`; auto is the fastest that runs the model. The attributes
-        `device`, `compute_type` and `engine` say what was chosen. `intra_threads` is the number of CPU threads, by
+        `device`, `compute_type` and `engine` are what was chosen. `intra_threads` is the number of CPU threads, by
         default four at most; for engines that use PyTorch it is set for the whole process. A line with more than
         `max_input_length` subwords (at most what the model has positions for) is translated in pieces. `judge` is an
-        autoregressive model with the same subwords, such as the teacher: the best translation is then the one that
-        both together find likeliest.
+        autoregressive model with the same subwords, such as the teacher: translations are then ranked by the sum of
+        both models' scores.
         """
         contents = model if isinstance(model, ModelFolder) else ModelFolder.read(find_model(model))
         self.system = contents.system
@@ -74,7 +74,7 @@ class Translator:
         logger.info("Computing in %s on %s, by %s.", self.compute_type, self.device, self.engine.name)
         self.max_input_length = _input_limit(contents.config.max_positions, max_input_length)
         self._resolved: dict[str, Any] = {}
-        self._settings({})  # a damaged generation.json is noticed now
+        self._settings({})  # raises an error now if generation.json is damaged
         self.judge = None if judge is None else self._opened_judge(judge)
 
     def _opened_judge(self, model: str | Path | ModelFolder) -> Judge:
@@ -96,8 +96,8 @@ class Translator:
     ) -> list[Translation]:
         """Translate each text; one without words gives an empty translation.
 
-        `settings` are those of the model's system (`MaskPredictSettings`, `BeamSettings`); what is left out is as the
-        model folder says, or as the preset that a CMLM's `speed` names (`fast`, `balanced`, `best`). `pins` are phrases
+        `settings` are those of the model's system (`MaskPredictSettings`, `BeamSettings`); missing ones are those of
+        the model folder, or of the preset that a CMLM's `speed` names (`fast`, `balanced`, `best`). `pins` are phrases
         that each translation must contain. With `references` each translation gets the length of its reference. With
         `pretokenized`, texts are subwords between spaces. `collapse_repeats` drops a subword that equals its left
         neighbour. `max_batch_size` limits memory, not the result.
@@ -121,7 +121,7 @@ class Translator:
     def translate_stream(
         self, texts: Iterable[str], *, window: int | None = None, **options: Any
     ) -> Iterator[Translation]:
-        """Translate texts as they come, in order, holding `window` of them in memory; `options` as in `translate`."""
+        """Translate a stream of texts in order, `window` of them at a time; `options` as in `translate`."""
         return self.translate_lines((Line(text) for text in texts), window=window, **options)
 
     def fill(self, sources: Sequence[str], templates: Sequence[str], **options: Any) -> list[Translation]:
@@ -140,25 +140,25 @@ class Translator:
         window: int | None = None,
         **settings: Any,
     ) -> Iterator[Translation]:
-        """What `translate`, `translate_stream` and `fill` do: lines, each with what is imposed on it."""
+        """Translate lines, each with its constraints, for `translate`, `translate_stream` and `fill`."""
         resolved = self._settings(settings)
         codec = self._codec(pretokenized)
         n_best = resolved.num_hypotheses > 1
         remaining, first = iter(lines), 1
         while block := list(islice(remaining, window or self.engine.window)):
             per_line = codec.requests(block, first)
-            requests = [request for own in per_line for request in own]
-            found: dict[int, Translation] = {}
+            requests = [request for line_requests in per_line for request in line_requests]
+            translations: dict[int, Translation] = {}
             for batch, results in self._results(requests, resolved, max_batch_size, batch_type):
                 for index, best in zip(batch, results, strict=True):
-                    found[index] = codec.translation(best, collapse_repeats=collapse_repeats, n_best=n_best)
-            in_order = (found[index] for index in range(len(requests)))
-            for own in per_line:
-                yield joined(list(islice(in_order, len(own))))
+                    translations[index] = codec.translation(best, collapse_repeats=collapse_repeats, n_best=n_best)
+            in_order = (translations[index] for index in range(len(requests)))
+            for line_requests in per_line:
+                yield joined(list(islice(in_order, len(line_requests))))
             first += len(block)
 
     def score(self, sources: Sequence[str], targets: Sequence[str], **options: Any) -> list[Translation]:
-        """The targets with the scores that `translate` gives them under the same settings.
+        """Return the targets with the scores that `translate` gives them under the same settings.
 
         `options` are those of `score_stream`.
         """
@@ -174,7 +174,7 @@ class Translator:
         window: int | None = None,
         **settings: Any,
     ) -> Iterator[Translation]:
-        """Score (source, target) pairs as they come.
+        """Score a stream of (source, target) pairs.
 
         With `pretokenized`, a target is all positions of a `Translation.tokens`, its end mark included.
         """
@@ -182,23 +182,23 @@ class Translator:
         codec = self._codec(pretokenized)
         remaining, first = iter(pairs), 1
         while block := list(islice(remaining, window or self.engine.window)):
-            ready = [codec.scored(*pair, number) for number, pair in enumerate(block, first)]
-            requests, targets = [request for request, _ in ready], [target for _, target in ready]
-            found: dict[int, Hypothesis] = {}
+            pairs_in_ids = [codec.scored(*pair, number) for number, pair in enumerate(block, first)]
+            requests, targets = [request for request, _ in pairs_in_ids], [target for _, target in pairs_in_ids]
+            hypotheses: dict[int, Hypothesis] = {}
             for batch in batches(requests, resolved, self.decoder, max_batch_size, batch_type):
                 scored = self.decoder.score([requests[i] for i in batch], [targets[i] for i in batch], resolved)
-                found.update(zip(batch, scored, strict=True))
+                hypotheses.update(zip(batch, scored, strict=True))
             for index in range(len(block)):
-                yield codec.translation([found[index]], collapse_repeats=False, n_best=False)
+                yield codec.translation([hypotheses[index]], collapse_repeats=False, n_best=False)
             first += len(block)
 
     def _settings(self, given: dict[str, Any]) -> Any:
-        """As in `resolve_settings`, but remembered: a sentence may take a GPU no more than thirty such checks."""
+        """Return what `resolve_settings` returns, cached: on a GPU, thirty such checks take as long as a sentence."""
         key = repr((self.generation, given))
         resolved = self._resolved.get(key)
         if resolved is None:
             resolved = resolve_settings(self.system, self.generation, given)
-            if len(self._resolved) >= MOST_SETTINGS:
+            if len(self._resolved) >= MAX_CACHED_SETTINGS:
                 self._resolved.clear()
             self._resolved[key] = resolved
         return resolved
@@ -206,19 +206,19 @@ class Translator:
     def _results(
         self, requests: list[Request], settings: Any, max_batch_size: int | None, batch_type: BatchType
     ) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
-        """Batches of the requests' indices, each with what was found for them.
+        """Yield batches of the requests' indices, each with its hypotheses.
 
-        A GPU computes the next batch while the caller is busy with one.
+        A GPU computes the next batch while the caller processes one.
         """
         translates = self.judge or self.decoder
 
         def start(batch: list[int]) -> Callable[[], list[list[Hypothesis]]]:
             chosen = [requests[index] for index in batch]
-            return start_splitting(lambda some: translates.start(some, settings), chosen, self.engine)
+            return start_splitting(lambda part: translates.start(part, settings), chosen, self.engine)
 
         to_start = batches(requests, settings, self.decoder, max_batch_size, batch_type)
         started = ((batch, start(batch)) for batch in to_start)
-        # A pair is there when its second has been started; the last batch has none to wait for.
+        # `pairwise` starts the next batch before it yields one; the last is paired with an empty batch.
         for (batch, finish), _ in pairwise(chain(started, [([], list)])):
             yield batch, finish()
 
@@ -228,14 +228,14 @@ class Translator:
 
 
 def zip_equal(sources: Sequence[str], targets: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Pairs of two lists that must be equally long."""
+    """Return pairs of two lists, which must be equally long."""
     if len(sources) != len(targets):
         raise UserError(f"there are {len(sources)} sources and {len(targets)} targets; give one for each.")
     return zip(sources, targets, strict=True)
 
 
 def _input_limit(max_positions: int, asked: int | None) -> int:
-    # The end mark and LENGTH take a position each, and rows are filled up to whole multiples of ROWS.
+    # The end mark and LENGTH take a position each, and rows are padded to a multiple of ROWS.
     longest = max_positions // ROWS * ROWS - 2
     if asked is not None and asked < 1:
         raise UserError(f"max_input_length is {asked}; use 1 or more.")

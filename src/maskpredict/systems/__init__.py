@@ -1,4 +1,4 @@
-"""One file per system: what a transformer learns (its `loss`). How it is decoded stands in `maskpredict.decoding`.
+"""One file per system: its training objective (`loss`). `maskpredict.decoding` has the decoders.
 
 A new system is a new file and a line in `SYSTEMS`. Importing this package does not import PyTorch; `find_system` does.
 """
@@ -29,21 +29,21 @@ class Vocabulary:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """Where a system's two halves are, as module:class."""
+class SystemEntry:
+    """Locations of a system's PyTorch module and its decoder, as module:class."""
 
     learns: str
     decodes: str
 
 
-SYSTEMS: dict[str, Entry] = {
-    "cmlm": Entry("systems.cmlm:CMLM", "decoding.masked:MaskedDecoder"),
-    "autoregressive": Entry("systems.autoregressive:Autoregressive", "decoding.beam:BeamDecoder"),
-    "fertility": Entry("systems.fertility:Fertility", "decoding.one_pass:OnePassDecoder"),
-    "ctc": Entry("systems.ctc:CTC", "decoding.alignment:AlignmentDecoder"),
-    "refinement": Entry("systems.refinement:Refinement", "decoding.masked:RefinementDecoder"),
-    "fairseq_cmlm": Entry("systems.fairseq_cmlm:FairseqCMLM", "decoding.framed:FramedDecoder"),
-    "fairseq_cmlm_relative": Entry("systems.fairseq_cmlm:FairseqRelativeCMLM", "decoding.framed:FramedDecoder"),
+SYSTEMS: dict[str, SystemEntry] = {
+    "cmlm": SystemEntry("systems.cmlm:CMLM", "decoding.masked:MaskedDecoder"),
+    "autoregressive": SystemEntry("systems.autoregressive:Autoregressive", "decoding.beam:BeamDecoder"),
+    "fertility": SystemEntry("systems.fertility:Fertility", "decoding.one_pass:OnePassDecoder"),
+    "ctc": SystemEntry("systems.ctc:CTC", "decoding.alignment:AlignmentDecoder"),
+    "refinement": SystemEntry("systems.refinement:Refinement", "decoding.masked:RefinementDecoder"),
+    "fairseq_cmlm": SystemEntry("systems.fairseq_cmlm:FairseqCMLM", "decoding.framed:FramedDecoder"),
+    "fairseq_cmlm_relative": SystemEntry("systems.fairseq_cmlm:FairseqRelativeCMLM", "decoding.framed:FramedDecoder"),
 }
 """Systems by the name that configs and model folders use."""
 
@@ -59,16 +59,16 @@ def find_decoder(name: str) -> type[Decoder]:
 
 
 def vocabulary_of(tokenizers: Tokenizers) -> Vocabulary:
-    """Return what a system must know of these tokenizers."""
+    """Return the sizes and special ids of these tokenizers."""
     return Vocabulary(tokenizers.source.vocab_size, tokenizers.target.vocab_size, tokenizers.target.special)
 
 
-def _entry(name: str) -> Entry:
+def _entry(name: str) -> SystemEntry:
     if name not in SYSTEMS:
         raise UserError(f"there is no system '{name}'; choose one of {', '.join(SYSTEMS)}.")
     return SYSTEMS[name]
 
 
-def _load(place: str) -> Any:
-    module, name = place.split(":")
+def _load(location: str) -> Any:
+    module, name = location.split(":")
     return getattr(import_module(f"maskpredict.{module}"), name)

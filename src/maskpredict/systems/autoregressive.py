@@ -1,4 +1,4 @@
-"""The standard left-to-right transformer: baseline, teacher of the distilled corpus, and speed rival.
+"""The standard left-to-right transformer: the baseline, and the teacher of the distilled corpus.
 
 `decoding/beam.py` translates with it.
 """
@@ -13,7 +13,7 @@ from torch import Tensor
 from maskpredict.model.batch import Batch, Tokens
 from maskpredict.model.layout import Layout
 from maskpredict.model.transformer import Memory
-from maskpredict.systems.base import Encoding, Loss, System
+from maskpredict.systems.base import EncoderOutput, Loss, System
 
 
 class Autoregressive(System):
@@ -23,7 +23,7 @@ class Autoregressive(System):
     loss_parts: ClassVar[tuple[str, ...]] = ("word",)
 
     def loss(self, batch: Batch) -> Loss:
-        """Cross-entropy of every target token given those before it."""
+        """Return the cross-entropy of every target token given those before it."""
         source, target = batch.source, batch.target
         memory = self.transformer.memory(self.transformer.encode(source.ids, source.layout))
         hidden = self.hidden(target, memory, source.layout)
@@ -31,13 +31,13 @@ class Autoregressive(System):
         smooth, plain = self.word_loss(hidden.flatten(0, -2), target.ids.flatten(), counted)
         return Loss(smooth, counted.sum(), {"word": plain})
 
-    def encode(self, source: Tokens) -> Encoding:
+    def encode(self, source: Tokens) -> EncoderOutput:
         """As in `System`."""
         encoded = self.transformer.encode(source.ids, source.layout)
-        return Encoding(self.transformer.memory(encoded), source.layout)
+        return EncoderOutput(self.transformer.memory(encoded), source.layout)
 
     def hidden(self, target: Tokens, memory: list[Memory], source: Layout) -> Tensor:
-        """Decoder output at each position, having seen the tokens before it."""
+        """Return the decoder's output at each position, given the tokens before it."""
         shifted = target.ids.roll(1, -1)
         inputs = torch.where(target.layout.positions == 0, self.special.bos, shifted)
         return self.transformer.decode(inputs, target.layout, memory, source, causal=True)

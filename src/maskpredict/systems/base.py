@@ -29,19 +29,19 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Encoding:
+class EncoderOutput:
     """A padded batch of sources after the encoder, as passes over target drafts need it."""
 
     memory: list[Memory]
     """Cross-attention keys and values of each decoder layer."""
     layout: Layout
-    """How the memory lies."""
+    """Layout of the memory."""
     length_log_probs_BL: Tensor | None = None
-    """Log-probabilities of target lengths, of systems that predict them."""
+    """Log-probabilities of target lengths; for systems that predict them."""
     positions_B: Tensor | None = None
-    """Target positions of each source, of systems that do not predict lengths."""
+    """Target positions of each source; for systems that do not predict lengths."""
     states_BTD: Tensor | None = None
-    """Decoder inputs in place of token embeddings, of systems whose decoder starts from the source."""
+    """Decoder inputs in place of token embeddings; for systems whose decoder starts from the source."""
 
 
 class System(nn.Module, ABC):
@@ -68,11 +68,11 @@ class System(nn.Module, ABC):
         """Compute the training objective; random choices come from torch's default generator."""
 
     @abstractmethod
-    def encode(self, source: Tokens) -> Encoding:
+    def encode(self, source: Tokens) -> EncoderOutput:
         """Run the encoder, for decoding."""
 
-    def decoder_inputs(self, encoding: Encoding, tokens_BT: Tensor, target: Padded, owner_B: Tensor) -> Tensor:
-        """Return the decoder's inputs [B, T, D] for drafts of the sources that `owner_B` names."""
+    def decoder_inputs(self, encoding: EncoderOutput, tokens_BT: Tensor, target: Padded, owner_B: Tensor) -> Tensor:
+        """Return the decoder's inputs [B, T, D] for drafts; `owner_B` is the row of each draft's source."""
         return self.transformer.target(tokens_BT, target.positions)
 
     @property
@@ -81,7 +81,7 @@ class System(nn.Module, ABC):
         return self.transformer.target.tokens.weight.device
 
     def word_loss(self, hidden_MD: Tensor, targets_M: Tensor, counted_M: Tensor) -> tuple[Tensor, Tensor]:
-        """Return label-smoothed and plain cross-entropy of the hidden vectors, each summed over the counted ones."""
+        """Return label-smoothed and plain cross-entropy of the hidden vectors, each summed where `counted_M`."""
         logits_MV = self.transformer.output(hidden_MD).float()
         norm_M = logits_MV.logsumexp(-1)
         plain_M = norm_M - logits_MV.gather(1, targets_M[:, None])[:, 0]

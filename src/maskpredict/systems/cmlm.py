@@ -16,7 +16,7 @@ from maskpredict.model.config import ModelConfig
 from maskpredict.model.layout import Layout
 from maskpredict.model.length import LengthHead
 from maskpredict.systems import Vocabulary
-from maskpredict.systems.base import Encoding, Loss, System
+from maskpredict.systems.base import EncoderOutput, Loss, System
 from maskpredict.systems.masking import masked_places, sample_masks
 
 
@@ -32,7 +32,7 @@ class CMLM(System):
         self.length = LengthHead(config.length_classes or config.max_positions, config.width)
 
     def loss(self, batch: Batch) -> Loss:
-        """Cross-entropy of the masked tokens, plus the length's, both summed (to be divided by the masked tokens)."""
+        """Return the cross-entropy of the masked tokens plus that of the length, both summed."""
         target, layout = batch.target.ids, batch.target.layout
         masked = sample_masks(layout)
         encoded, length_log_probs_BL, source = self.encode_tokens(batch.source)
@@ -45,18 +45,18 @@ class CMLM(System):
         return Loss(smooth + length, counted_M.sum(), {"word": plain, "length": length})
 
     def length_loss(self, length_log_probs_BL: Tensor, target: Layout) -> Tensor:
-        """Negative log-likelihood of the targets' lengths, summed."""
-        own_length_B = length_log_probs_BL.gather(1, target.lengths_B[:, None])[:, 0]
-        return -torch.where(target.valid_rows, own_length_B, 0.0).sum()
+        """Return the negative log-likelihood of the targets' lengths, summed."""
+        log_probs_B = length_log_probs_BL.gather(1, target.lengths_B[:, None])[:, 0]
+        return -torch.where(target.valid_rows, log_probs_B, 0.0).sum()
 
-    def encode(self, source: Tokens) -> Encoding:
+    def encode(self, source: Tokens) -> EncoderOutput:
         """As in `System`."""
         encoded, length_log_probs_BL, layout = self.encode_tokens(source)
-        return Encoding(self.transformer.memory(encoded), layout, length_log_probs_BL)
+        return EncoderOutput(self.transformer.memory(encoded), layout, length_log_probs_BL)
 
     def encode_tokens(self, source: Tokens) -> tuple[Tensor, Tensor, Layout]:
-        """Encoder output and length log-probabilities; LENGTH itself is removed from what the decoder sees."""
+        """Return the encoder's output without the LENGTH position, length log-probabilities, and the layout."""
         encoded = self.transformer.encode(source.ids, source.layout, slot=self.length.slot)
         length_log_probs_BL = self.length(pad_rows(source.layout.firsts(encoded)))[: len(source.layout.lengths_B)]
-        rest, layout = source.layout.without_firsts(encoded)
-        return rest, length_log_probs_BL, layout
+        without_length, layout = source.layout.without_firsts(encoded)
+        return without_length, length_log_probs_BL, layout

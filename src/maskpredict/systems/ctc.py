@@ -1,11 +1,10 @@
 """A transformer trained with connectionist temporal classification (Libovický & Helcl, 2018): one pass, any length.
 
-The encoder's output is made three times as long, or as `ctc_positions` says, and the decoder says a word or nothing at
-each of these positions. What they say, less repetitions and blanks, is the translation, so its length need not be
-known. Training takes the target's words at whichever positions suit: the probability of a target is that of all its
-alignments together. One with more words than positions has none.
+Each encoder state is split into `ctc_positions` decoder inputs, by default three, and the decoder predicts a word or a
+blank for each. Without repetitions and blanks, these are the translation, so no length is predicted. The probability of
+a target is the sum over all its alignments. A target with more words than positions has none.
 
-A system that the paper compares with. The decoder takes the lengthened output as it is, without positions of its own.
+The paper compares with this system. The decoder's inputs have no position embeddings.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from maskpredict.model.config import ModelConfig
 from maskpredict.model.layout import Layout, Padded
 from maskpredict.model.transformer import initialise
 from maskpredict.systems import Vocabulary
-from maskpredict.systems.base import Encoding, Loss, System
-from maskpredict.systems.ctc_lattice import Problem, surprise_of
+from maskpredict.systems.base import EncoderOutput, Loss, System
+from maskpredict.systems.ctc_lattice import LatticeInputs, negative_log_likelihood
 
 
 class CTC(System):
@@ -38,35 +37,35 @@ class CTC(System):
 
     @property
     def blank(self) -> int:
-        """The id that stands for nothing: MASK, which no target has."""
+        """Id of the blank: MASK, which no target has."""
         return self.special.mask
 
     def loss(self, batch: Batch) -> Loss:
-        """-log of the targets' probabilities, without label smoothing; targets that are too long do not count."""
+        """Return the negative log-likelihood, without label smoothing; targets that are too long do not count."""
         target = batch.target
         hidden, layout = self.hidden(batch.source)
         logits_NV = self.transformer.output(hidden.flatten(0, -2)).float()
-        problem = self._problem(logits_NV.logsumexp(-1), logits_NV, layout, target)
-        surprise_B = surprise_of(problem, layout.rows.flatten(), layout.positions.flatten())
-        counts_B = target.layout.valid_rows & surprise_B.isfinite()
-        total = torch.where(counts_B, surprise_B, 0.0).sum()
-        return Loss(total, (target.layout.lengths_B * counts_B).sum(), {"word": total.detach()})
+        inputs = self._lattice_inputs(logits_NV.logsumexp(-1), logits_NV, layout, target)
+        nll_B = negative_log_likelihood(inputs, layout.rows.flatten(), layout.positions.flatten())
+        counted_B = target.layout.valid_rows & nll_B.isfinite()
+        total = torch.where(counted_B, nll_B, 0.0).sum()
+        return Loss(total, (target.layout.lengths_B * counted_B).sum(), {"word": total.detach()})
 
-    def encode(self, source: Tokens) -> Encoding:
+    def encode(self, source: Tokens) -> EncoderOutput:
         """As in `System`: `ctc_positions` decoder inputs for each source position."""
         times = self.config.ctc_positions
         encoded = self.transformer.encode(source.ids, source.layout)
         states = self.split(encoded).unflatten(-1, (times, -1)).flatten(-3, -2)
         memory = self.transformer.memory(encoded)
-        return Encoding(memory, source.layout, positions_B=times * source.layout.lengths_B, states_BTD=states)
+        return EncoderOutput(memory, source.layout, positions_B=times * source.layout.lengths_B, states_BTD=states)
 
-    def decoder_inputs(self, encoding: Encoding, tokens_BT: Tensor, target: Padded, owner_B: Tensor) -> Tensor:
-        """As in `System`: the stretched encoder states, whatever the draft."""
+    def decoder_inputs(self, encoding: EncoderOutput, tokens_BT: Tensor, target: Padded, owner_B: Tensor) -> Tensor:
+        """As in `System`: the split encoder states, whatever the draft."""
         assert encoding.states_BTD is not None
         return encoding.states_BTD[owner_B, : tokens_BT.shape[1]]
 
     def hidden(self, source: Tokens) -> tuple[Tensor, Layout]:
-        """Return the decoder's output with nothing revealed, and how it lies."""
+        """Return the decoder's output and its layout."""
         encoding, layout = self.encode(source), source.layout.stretched(self.config.ctc_positions)
         assert encoding.states_BTD is not None
         decoded = self.transformer.decode_states(
@@ -74,11 +73,11 @@ class CTC(System):
         )
         return decoded, layout
 
-    def _problem(self, norm_N: Tensor, logits_NV: Tensor, layout: Layout, target: Tokens) -> Problem:
-        """The target's words to be spread over the positions."""
+    def _lattice_inputs(self, norm_N: Tensor, logits_NV: Tensor, layout: Layout, target: Tokens) -> LatticeInputs:
+        """Return log-probabilities of the blank and the target's words at each position."""
         words_BL = target.layout.spread(target.ids)
         blanks_B1 = torch.full_like(words_BL[:, :1], self.blank)
         wanted_NC = torch.cat([blanks_B1, words_BL], 1)[layout.rows.flatten()]
         scores_NC = logits_NV.gather(1, wanted_NC).float() - norm_N[:, None]
         places = torch.arange(len(logits_NV), device=logits_NV.device).view(layout.rows.shape)
-        return Problem(scores_NC, layout.spread(places), layout.lengths_B, words_BL, target.layout.lengths_B)
+        return LatticeInputs(scores_NC, layout.spread(places), layout.lengths_B, words_BL, target.layout.lengths_B)

@@ -1,10 +1,10 @@
 """A non-autoregressive transformer with fertilities (Gu et al., 2018): one pass over copies of the source.
 
-The encoder predicts for each source word how many target words it becomes: its fertility. The decoder sees each source
-word as often, and turns these copies into the translation in one pass. So the fertilities say how long it is, and
-roughly what belongs where. In training they come from a word aligner, which learns beside the model.
+The encoder predicts the fertility of each source word: the number of target words it becomes. The decoder's input has
+as many copies of the word, and becomes the translation in one pass. So the fertilities determine its length and rough
+word order. In training they come from a word aligner, which is trained jointly.
 
-A system that the paper compares with. Left out of Gu et al.'s is the choice between several fertilities by a teacher.
+The paper compares with this system. Gu et al.'s choice between several fertilities by a teacher is left out.
 Shape letters: B sentences, S source positions, L target positions, C classes of fertility.
 """
 
@@ -22,10 +22,10 @@ from maskpredict.model.config import ModelConfig
 from maskpredict.model.layout import Layout, Padded
 from maskpredict.model.transformer import initialise
 from maskpredict.systems import Vocabulary
-from maskpredict.systems.base import Encoding, Loss, System
-from maskpredict.systems.word_aligner import WordAligner, fertilities, surprise
+from maskpredict.systems.base import EncoderOutput, Loss, System
+from maskpredict.systems.word_aligner import WordAligner, alignment_loss, fertilities
 
-MOST = 9
+MAX_FERTILITY = 9
 """Highest fertility that is predicted."""
 
 
@@ -39,11 +39,11 @@ class Fertility(System):
     def __init__(self, config: ModelConfig, vocabulary: Vocabulary, label_smoothing: float = 0.1) -> None:
         super().__init__(config, vocabulary, label_smoothing)
         self.aligner = WordAligner(vocabulary.source_size, vocabulary.target_size)
-        self.fertility = nn.Linear(config.width, MOST + 1)
+        self.fertility = nn.Linear(config.width, MAX_FERTILITY + 1)
         initialise(self.fertility)
 
     def loss(self, batch: Batch) -> Loss:
-        """Cross-entropy of the target's words and of the fertilities, and the aligner's own loss, all summed."""
+        """Return the sum of the cross-entropies of words and fertilities and the aligner's loss."""
         source, target = batch.source, batch.target
         aligned_BSL = self.aligner(batch)
         with torch.no_grad():
@@ -55,15 +55,15 @@ class Fertility(System):
         counted = target.layout.valid.flatten()
         smooth, plain = self.word_loss(hidden.flatten(0, -2), target.ids.flatten(), counted)
         fertility = self._fertility_loss(encoded, source.layout, fertilities_BS)
-        alignment = surprise(aligned_BSL, batch)
+        alignment = alignment_loss(aligned_BSL, batch)
         parts = {"word": plain, "fertility": fertility.detach(), "alignment": alignment.detach()}
         return Loss(smooth + fertility + alignment, counted.sum(), parts)
 
     def _fertility_loss(self, encoded: Tensor, layout: Layout, fertilities_BS: Tensor) -> Tensor:
-        wanted = fertilities_BS[layout.rows, layout.positions].clamp(max=MOST)
+        classes = fertilities_BS[layout.rows, layout.positions].clamp(max=MAX_FERTILITY)
         scores_NC = self.fertility(encoded).float().flatten(0, -2)
-        each_N = F.cross_entropy(scores_NC, wanted.flatten(), reduction="none")
-        return torch.where(layout.valid.flatten(), each_N, 0.0).sum()
+        losses_N = F.cross_entropy(scores_NC, classes.flatten(), reduction="none")
+        return torch.where(layout.valid.flatten(), losses_N, 0.0).sum()
 
     def _copied_inputs(self, ids_BS: Tensor, fertilities_BS: Tensor, target: Layout) -> Tensor:
         """Return decoder inputs for targets of this layout."""
@@ -71,24 +71,24 @@ class Fertility(System):
         ids = ids_BS.gather(1, copied_BL)[target.rows, target.positions]
         return self.transformer.source(ids, target.positions)
 
-    def encode(self, source: Tokens) -> FertilityEncoding:
-        """As in `System`: the likeliest fertilities say how long each target is."""
+    def encode(self, source: Tokens) -> FertilityOutput:
+        """As in `System`: the likeliest fertilities determine the length of each target."""
         encoded = self.transformer.encode(source.ids, source.layout)
         fertilities_BS = self.fertility(encoded).argmax(-1).masked_fill(~source.layout.valid, 0)
         positions_B = fertilities_BS.sum(1).clamp(1, self.config.max_positions - 1)
         memory = self.transformer.memory(encoded)
-        return FertilityEncoding(
+        return FertilityOutput(
             memory, source.layout, positions_B=positions_B, ids_BS=source.ids, fertilities_BS=fertilities_BS
         )
 
-    def decoder_inputs(self, encoding: Encoding, tokens_BT: Tensor, target: Padded, owner_B: Tensor) -> Tensor:
+    def decoder_inputs(self, encoding: EncoderOutput, tokens_BT: Tensor, target: Padded, owner_B: Tensor) -> Tensor:
         """As in `System`: embedded copies of the source, stretched where the target has another length."""
-        assert isinstance(encoding, FertilityEncoding)
+        assert isinstance(encoding, FertilityOutput)
         return self._copied_inputs(encoding.ids_BS[owner_B], encoding.fertilities_BS[owner_B], target)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FertilityEncoding(Encoding):
+class FertilityOutput(EncoderOutput):
     """Sources after the encoder, with their likeliest fertilities."""
 
     ids_BS: Tensor
@@ -96,10 +96,10 @@ class FertilityEncoding(Encoding):
 
 
 def copies(fertilities_BS: Tensor, lengths_B: Tensor, width: int) -> Tensor:
-    """The source place [B, L] that each target place is a copy of.
+    """Return the source position [B, L] that each target position copies.
 
-    Every source place comes as often as its fertility says, from left to right. Where that does not make a target of
-    the given length, it is stretched to it.
+    Each source position is copied as often as its fertility, from left to right. If the sum of fertilities is not the
+    target's length, the copies are stretched to it.
     """
     ends_BS = fertilities_BS.cumsum(1)
     stretch_B1 = ends_BS[:, -1:] / lengths_B[:, None]

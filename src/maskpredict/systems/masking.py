@@ -1,4 +1,4 @@
-"""Which target tokens a CMLM is trained to predict (section 2.2 of the paper)."""
+"""Random masks: the target tokens that a CMLM is trained to predict (section 2.2 of the paper)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from maskpredict.model.padding import round_up
 
 
 def sample_masks(layout: Layout) -> Tensor:
-    """For each sentence n ~ Uniform{1..N}, then a uniform subset of n of its N tokens; True where masked."""
+    """Draw n ~ Uniform{1..N} for each sentence, then a uniform subset of n of its N tokens; True where masked."""
     lengths_B = torch.where(layout.valid_rows, layout.lengths_B, 0)
     count_B = (torch.rand(lengths_B.shape, device=lengths_B.device) * lengths_B).long() + 1
     rows, valid = layout.rows.flatten(), layout.valid.flatten()
@@ -24,10 +24,10 @@ def sample_masks(layout: Layout) -> Tensor:
 
 
 def masked_places(masked: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
-    """Flat indices of the masked tokens, and 1.0 for each that counts.
+    """Return flat indices of the masked tokens, and 1.0 for each that counts.
 
-    Padded batches give exactly the masked places. Packed ones need a fixed number: half of the tokens are masked on
-    average, and with a margin of a few standard deviations none is left out in practice.
+    A padded batch gives exactly the masked tokens. A packed one needs a fixed number: half of the tokens are masked on
+    average, and a margin of a few standard deviations leaves none out in practice.
     """
     flat = masked.flatten()
     if isinstance(layout, Padded):

@@ -1,11 +1,11 @@
-"""Iterative refinement (Lee et al., 2018): the system nearest to mask-predict among those the paper compares with.
+"""Iterative refinement (Lee et al., 2018): of the systems the paper compares with, the nearest to mask-predict.
 
-It also translates in passes, but each pass sees all words of the one before and predicts all of them anew: the model
-has to find out by itself which of them are wrong. So it is trained to correct: half of the time its own first guess,
-half of the time the target with noise.
+It also translates in passes, but each pass sees all words of the previous one and predicts all of them again: the model
+itself must find the wrong ones. So it is trained to correct its own first guess for half of the sentences, and the
+target with noise for the other half.
 
-As with the CMLM, the first pass sees masks and the length comes from the LENGTH position, where Lee et al. copy the
-source and pool the encoder's output: what is compared is then the way of refining alone.
+As in the CMLM, the first pass sees masks and the length comes from the LENGTH position. Lee et al. copy the source and
+pool the encoder's output instead. So the comparison is between the methods of refining alone.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from maskpredict.model.batch import Batch, Tokens
 from maskpredict.systems.base import Loss
 from maskpredict.systems.cmlm import CMLM
 
-OWN_GUESSES = 0.5
-"""Share of the sentences whose second pass corrects the model's first guess, and not noise."""
-MOST_NOISE = 0.5
+OWN_GUESS_SHARE = 0.5
+"""Share of the sentences whose second pass corrects the model's first guess instead of noise."""
+MAX_NOISE = 0.5
 """Largest share of a sentence's words that noise replaces; the share is drawn for each sentence."""
 
 
 class Refinement(CMLM):
-    """Predicts the whole target from the source and an earlier attempt at it."""
+    """Predicts the whole target from the source and the previous prediction."""
 
     name: ClassVar[str] = "refinement"
 
     def loss(self, batch: Batch) -> Loss:
-        """Cross-entropy of all tokens in two passes, from masks and from what is to be corrected, plus the length's."""
+        """Return the cross-entropy of all tokens in two passes, from masks and from flaws, plus the length's."""
         target, layout = batch.target.ids, batch.target.layout
         encoded, length_log_probs_BL, source = self.encode_tokens(batch.source)
         memory = self.transformer.memory(encoded)
@@ -44,8 +44,8 @@ class Refinement(CMLM):
         from_masks, plain_from_masks, hidden = predict(torch.full_like(target, self.special.mask))
         with torch.no_grad():
             guess = self.transformer.output(hidden).argmax(-1).view_as(target)
-        own_B = torch.rand(layout.lengths_B.shape, device=target.device) < OWN_GUESSES
-        flawed = torch.where(own_B[layout.rows], guess, with_noise(batch.target, self.vocabulary.target_size))
+        from_guess_B = torch.rand(layout.lengths_B.shape, device=target.device) < OWN_GUESS_SHARE
+        flawed = torch.where(from_guess_B[layout.rows], guess, with_noise(batch.target, self.vocabulary.target_size))
         corrected, plain_corrected, _ = predict(flawed)
 
         length = self.length_loss(length_log_probs_BL, layout)
@@ -54,10 +54,9 @@ class Refinement(CMLM):
 
 
 def with_noise(target: Tokens, vocabulary: int) -> Tensor:
-    """The ids with some of them replaced: by their left or right neighbour, as in repetitions and in wrong order, or by
-    any other."""
+    """Return the ids with some replaced by their left or right neighbour, as in repetitions, or by any token."""
     ids, layout = target.ids, target.layout
-    share_B = MOST_NOISE * torch.rand(layout.lengths_B.shape, device=ids.device)
+    share_B = MAX_NOISE * torch.rand(layout.lengths_B.shape, device=ids.device)
     last = layout.positions == layout.lengths_B[layout.rows] - 1
     left = torch.where(layout.positions == 0, ids, ids.roll(1, -1))
     right = torch.where(last, ids, ids.roll(-1, -1))

@@ -1,16 +1,16 @@
-"""The check by which kernels for beam search have to prove themselves."""
+"""The self-check of the kernels for beam search."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
-from maskpredict.engines.cuda.beam_step_check import finds_the_same
+from maskpredict.engines.cuda.beam_step_check import matches_reference
 from maskpredict.engines.torch.beam_search import Search
 
 
-class Forgetful(Search):
-    """Remembers another second token than it chose."""
+class WrongTokenSearch(Search):
+    """Stores another second token than it chose."""
 
     def step(self, time: int) -> None:
         super().step(time)
@@ -19,6 +19,6 @@ class Forgetful(Search):
 
 
 @pytest.mark.parametrize("beams", [1, 2, 5])
-def test_a_search_that_finds_something_else_is_noticed(beams: int) -> None:
-    assert finds_the_same(Search, beams, torch.device("cpu"))
-    assert not finds_the_same(Forgetful, beams, torch.device("cpu"))
+def test_a_search_with_other_results_fails_the_check(beams: int) -> None:
+    assert matches_reference(Search, beams, torch.device("cpu"))
+    assert not matches_reference(WrongTokenSearch, beams, torch.device("cpu"))

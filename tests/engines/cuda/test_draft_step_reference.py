@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from maskpredict.decoding.mask_predict import mask_predict
-from maskpredict.engines.cuda import draft_step_reference as fixed_drafts
-from maskpredict.engines.cuda.draft_step_reference import most_masked, prune
-from maskpredict.kernels.fixed_drafts import FixedDrafts, parts_of_results
+from maskpredict.engines.cuda import draft_step_reference
+from maskpredict.engines.cuda.draft_step_reference import max_masked, prune
+from maskpredict.kernels.fixed_drafts import FixedDrafts, split_results
 from maskpredict.kernels.reference import BlockBests
 
 PAD, MASK, WIDTH = 0, 4, 24
@@ -50,7 +50,7 @@ def at(places: Tensor, bests: BlockBests) -> BlockBests:
 def test_passes_in_place_are_those_of_mask_predict(passes: int, threshold: float | None) -> None:
     lengths = [20, 7, 2, 24, 3]
     drafts = FixedDrafts.empty(5, WIDTH, torch.device("cpu"))
-    fixed_drafts.begin(drafts, length_scores(*lengths), passes, 2, 63, PAD, MASK)
+    draft_step_reference.begin(drafts, length_scores(*lengths), passes, 2, 63, PAD, MASK)
     assert drafts.lengths_R.tolist() == lengths
     asked = []
 
@@ -64,12 +64,12 @@ def test_passes_in_place_are_those_of_mask_predict(passes: int, threshold: float
     for t, (inputs, masked) in enumerate(asked, 1):
         assert torch.equal(drafts.inputs_RW.long(), inputs)
         assert torch.equal(drafts.masked_RW.bool(), masked)
-        bests = at(drafts.places_RW[:, : most_masked(WIDTH, passes, t - 1)], predictions(t, 5 * WIDTH))
+        bests = at(drafts.places_RW[:, : max_masked(WIDTH, passes, t - 1)], predictions(t, 5 * WIDTH))
         if t < passes:
-            fixed_drafts.take_and_mask_again(drafts, bests, t, MASK, threshold)
+            draft_step_reference.take_and_mask_again(drafts, bests, t, MASK, threshold)
         else:
-            fixed_drafts.take_predictions(drafts, bests)
-    tokens, log_probs, scores, found_lengths, used, pruned = parts_of_results(drafts.results, 5, WIDTH)
+            draft_step_reference.take_predictions(drafts, bests)
+    tokens, log_probs, scores, found_lengths, used, pruned = split_results(drafts.results, 5, WIDTH)
     assert torch.equal(tokens.long(), wanted.tokens_BT)
     torch.testing.assert_close(log_probs, wanted.log_probs_BT)
     assert torch.equal(used.long(), wanted.passes_B)
@@ -80,25 +80,25 @@ def test_passes_in_place_are_those_of_mask_predict(passes: int, threshold: float
 
 def test_lengths_come_likeliest_first_and_within_their_bounds() -> None:
     drafts = FixedDrafts.empty(4, WIDTH, torch.device("cpu"))
-    fixed_drafts.begin(drafts, length_scores(9, 1, 63, 8), 3, 2, 30, PAD, MASK)
+    draft_step_reference.begin(drafts, length_scores(9, 1, 63, 8), 3, 2, 30, PAD, MASK)
     assert drafts.lengths_R.tolist() == [9, 2, 30, 8]
     assert drafts.tokens_RW[1].tolist() == [MASK] * 2 + [PAD] * (WIDTH - 2)
 
 
 def test_masked_positions_come_first() -> None:
     drafts = FixedDrafts.empty(2, WIDTH, torch.device("cpu"))
-    fixed_drafts.begin(drafts, length_scores(6, 3), 3, 2, 30, PAD, MASK)
+    draft_step_reference.begin(drafts, length_scores(6, 3), 3, 2, 30, PAD, MASK)
     assert torch.equal(drafts.places_RW.flatten(), torch.arange(2 * WIDTH, dtype=torch.int32))
     drafts.log_probs_RW[0, :6] = torch.tensor([-0.1, -0.9, -0.2, -0.8, -0.7, -0.6])
     drafts.log_probs_RW[1, :3] = torch.tensor([-0.1, -0.2, -0.9])
-    fixed_drafts.mask_again(drafts, 1, MASK, None)
+    draft_step_reference.mask_again(drafts, 1, MASK, None)
     assert drafts.places_RW[0].tolist() == [1, 3, 4, 5, 0, 2, *range(6, WIDTH)]
     assert drafts.places_RW[1].tolist() == [WIDTH + place for place in (1, 2, 0, *range(3, WIDTH))]
 
 
 def test_the_most_confident_drafts_go_on_and_the_earlier_of_equals() -> None:
     drafts = FixedDrafts.empty(5, WIDTH, torch.device("cpu"))
-    fixed_drafts.begin(drafts, length_scores(9, 8, 1, 2, 7), 3, 2, 30, PAD, MASK)
+    draft_step_reference.begin(drafts, length_scores(9, 8, 1, 2, 7), 3, 2, 30, PAD, MASK)
     for row, log_prob in enumerate([-0.5, -0.25, -0.1, -0.1, -0.25]):  # the fourth has the third one's length
         drafts.log_probs_RW[row, : drafts.lengths_R[row]] = log_prob
     prune(drafts, 1, 2)

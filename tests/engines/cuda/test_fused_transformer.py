@@ -13,9 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from maskpredict.engines.cuda.fused_transformer import FusedTransformer, no_penalty_but, suits
-from maskpredict.engines.cuda.selfcheck import fused_view, proven, told_if_slow
-from maskpredict.kernels import reference as fused_ops
+from maskpredict.engines.cuda.fused_transformer import FusedTransformer, suits, suppression_penalty
+from maskpredict.engines.cuda.selfcheck import fused_if_equal, verified_fused, warn_if_slow
+from maskpredict.kernels import reference
 from maskpredict.kernels.reference import BlockBests
 from maskpredict.model.best_tokens import best_tokens
 from maskpredict.model.config import PRESETS, ModelConfig
@@ -49,7 +49,7 @@ def ids_of(layout: Padded, seed: int) -> Tensor:
 @pytest.mark.parametrize("slot", [False, True])
 def test_it_encodes_like_the_plain_transformer(make: MakeTransformer, shape: dict[str, Any], slot: bool) -> None:
     plain = make(**shape)
-    fused = FusedTransformer(plain, fused_ops)
+    fused = FusedTransformer(plain, reference)
     ids, vector = ids_of(SOURCES, 1), torch.randn(32) if slot else None
     wanted = plain.encode(ids, SOURCES, slot=vector)
     torch.testing.assert_close(fused.encode(ids, SOURCES, slot=vector)[SOURCES.valid], wanted[SOURCES.valid])
@@ -67,24 +67,24 @@ def test_several_drafts_of_a_sentence_are_decoded_like_by_the_plain_transformer(
     make: MakeTransformer, shape: dict[str, Any]
 ) -> None:
     plain = make(**shape)
-    fused = FusedTransformer(plain, fused_ops)
+    fused = FusedTransformer(plain, reference)
     memory, ids = plain.memory(plain.encode(ids_of(SOURCES, 1), SOURCES)), ids_of(TARGETS, 2)
     twice = [Memory(m.keys.repeat_interleave(2, 0), m.values.repeat_interleave(2, 0)) for m in memory]
     wanted = plain.decode(ids, TARGETS, twice, SOURCES.repeat(2), causal=False)
     stream = fused.target_stream(ids, TARGETS.lengths_B, memory, SOURCES.lengths_B)
     torch.testing.assert_close(fused.decoder_norm(stream)[TARGETS.valid], wanted[TARGETS.valid])
 
-    found = fused.best_of_stream(stream, no_penalty_but((3, 7), 13, torch.device("cpu")))
+    actual = fused.best_of_stream(stream, suppression_penalty((3, 7), 13, torch.device("cpu")))
     logits = plain.output(fused.decoder_norm(stream).flatten(0, 1)).index_fill(1, torch.tensor([3, 7]), -torch.inf)
     best = best_tokens(logits, 1)
-    assert torch.equal(found.token_GN[0].long(), best.tokens_RC[:, 0])
-    torch.testing.assert_close(-found.total_GN[0].log(), best.log_probs_RC[:, 0])
+    assert torch.equal(actual.token_GN[0].long(), best.tokens_RC[:, 0])
+    torch.testing.assert_close(-actual.total_GN[0].log(), best.log_probs_RC[:, 0])
 
 
 @torch.inference_mode()
 def test_it_makes_steps_like_the_plain_transformer(make: MakeTransformer) -> None:
     plain, beams = make(), 3
-    fused = FusedTransformer(plain, fused_ops)
+    fused = FusedTransformer(plain, reference)
     encoded = plain.encode(ids_of(SOURCES, 1), SOURCES)
     past = [one.new_past(3, beams, 8) for one in (plain, fused)]
     slots = torch.full((3, beams, 8), -1)
@@ -103,8 +103,8 @@ def test_it_makes_steps_like_the_plain_transformer(make: MakeTransformer) -> Non
 def test_blocks_of_the_vocabulary_give_the_best_of_all() -> None:
     chance = torch.Generator().manual_seed(1)
     x, weight = torch.randn(9, 16, generator=chance), torch.randn(300, 16, generator=chance)
-    penalty = no_penalty_but((0, *range(128, 256)), 300, torch.device("cpu"))
-    bests = fused_ops.block_bests(x, torch.nn.LayerNorm(16), weight, penalty)
+    penalty = suppression_penalty((0, *range(128, 256)), 300, torch.device("cpu"))
+    bests = reference.block_bests(x, torch.nn.LayerNorm(16), weight, penalty)
     assert bests.token_GN.shape == (3, 9)
     assert (bests.total_GN[1] == 0).all()
     logits = F.linear(torch.nn.LayerNorm(16)(x), weight) + penalty
@@ -129,12 +129,12 @@ def test_only_models_of_certain_shapes_are_fused(config: ModelConfig, fits: bool
     assert suits(config) == fits
 
 
-def test_a_cpu_has_no_fused_view(make: MakeTransformer) -> None:
-    assert fused_view(make().half()) is None
+def test_a_cpu_has_no_fused_kernels(make: MakeTransformer) -> None:
+    assert verified_fused(make().half()) is None
 
 
 def test_kernels_that_compute_what_they_should_are_used(make: MakeTransformer) -> None:
-    assert isinstance(proven(make(), fused_ops), FusedTransformer)
+    assert isinstance(fused_if_equal(make(), reference), FusedTransformer)
 
 
 class WrongOps:
@@ -143,22 +143,22 @@ class WrongOps:
     linear, linear_into, embed, attend, attend_seen = (
         staticmethod(function)
         for function in (
-            fused_ops.linear,
-            fused_ops.linear_into,
-            fused_ops.embed,
-            fused_ops.attend,
-            fused_ops.attend_seen,
+            reference.linear,
+            reference.linear_into,
+            reference.embed,
+            reference.attend,
+            reference.attend_seen,
         )
     )
-    cross_attend = staticmethod(fused_ops.cross_attend)
-    block_bests = staticmethod(fused_ops.block_bests)
+    cross_attend = staticmethod(reference.cross_attend)
+    block_bests = staticmethod(reference.block_bests)
 
 
 def test_it_is_said_when_compiling_takes_long(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING), told_if_slow(60.0):
+    with caplog.at_level(logging.WARNING), warn_if_slow(60.0):
         pass
     assert not caplog.text
-    with caplog.at_level(logging.WARNING), told_if_slow(0.01):
+    with caplog.at_level(logging.WARNING), warn_if_slow(0.01):
         sleep(0.5)
     assert "Compiling kernels" in caplog.text
 
@@ -166,26 +166,26 @@ def test_it_is_said_when_compiling_takes_long(caplog: pytest.LogCaptureFixture) 
 class WrongAttention(WrongOps):
     @staticmethod
     def attend(q_RTHK: Tensor, keys_BSHK: Tensor, values_BSHK: Tensor, lengths_B: Tensor) -> Tensor:
-        return fused_ops.attend(q_RTHK, keys_BSHK, values_BSHK, lengths_B - 1)
+        return reference.attend(q_RTHK, keys_BSHK, values_BSHK, lengths_B - 1)
 
 
 class WrongCrossAttention(WrongOps):
     @staticmethod
     def cross_attend(x_ND: Tensor, *given: Any) -> Tensor:
-        return fused_ops.cross_attend(-x_ND, *given)
+        return reference.cross_attend(-x_ND, *given)
 
 
 class WrongPlaces(WrongOps):
     @staticmethod
     def linear(x_NK: Tensor, *given: Any, places_RP: Tensor | None = None, **around: Any) -> Tensor:
         places_RP = None if places_RP is None else places_RP.flip(1)
-        return fused_ops.linear(x_NK, *given, places_RP=places_RP, **around)
+        return reference.linear(x_NK, *given, places_RP=places_RP, **around)
 
 
 class WrongBests(WrongOps):
     @staticmethod
     def block_bests(x_NK: Tensor, norm: torch.nn.LayerNorm, weight_VK: Tensor, penalty_V: Tensor) -> BlockBests:
-        return fused_ops.block_bests(x_NK * torch.nan, norm, weight_VK, penalty_V)
+        return reference.block_bests(x_NK * torch.nan, norm, weight_VK, penalty_V)
 
 
 @pytest.mark.parametrize("ops", [WrongAttention(), WrongCrossAttention(), WrongPlaces(), WrongBests()])
@@ -193,5 +193,5 @@ def test_kernels_that_compute_something_else_are_not_used(
     make: MakeTransformer, ops: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        assert proven(make(), ops) is None
+        assert fused_if_equal(make(), ops) is None
     assert "without fused kernels" in caplog.text

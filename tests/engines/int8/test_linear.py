@@ -72,7 +72,7 @@ def test_an_input_of_zeros_gives_the_bias() -> None:
 
 @torch.inference_mode()
 @pytest.mark.parametrize("thread_count", [1, 2, 3])
-def test_a_row_comes_out_the_same_in_any_company(threads: Callable[[int], None], thread_count: int) -> None:
+def test_a_row_does_not_depend_on_the_batch(threads: Callable[[int], None], thread_count: int) -> None:
     layer, x = in_int8(linear(128, 400)), torch.randn(300, 128)
     together = layer(x)
     threads(thread_count)

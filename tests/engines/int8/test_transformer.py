@@ -1,4 +1,4 @@
-"""The transformer for eight bits against the plain one, and against itself in other company."""
+"""The transformer for eight bits against the plain one, and against itself in other batches."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def in_int8(plain: Transformer) -> Int8Transformer:
 
 
 def tokens(lengths: list[int], width: int, seed: int) -> tuple[Tensor, Padded]:
-    """Random ids, and other ones for filling than the other call with another width would have."""
+    """Random ids, and other ones for padding than the other call with another width would have."""
     chance = torch.Generator().manual_seed(seed)
     ids = torch.randint(5, 13, (len(lengths), 32), generator=chance)[:, :width]
     return ids, Padded.of(torch.tensor(lengths), width)
@@ -78,7 +78,7 @@ def test_it_computes_what_the_plain_transformer_does(
 @torch.inference_mode()
 @pytest.mark.parametrize("thread_count", [1, 2, 3])
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_a_sentence_comes_out_the_same_in_any_company(
+def test_a_sentence_does_not_depend_on_the_batch(
     make_transformer: Callable[..., Transformer], threads: Callable[[int], None], norm: str, thread_count: int
 ) -> None:
     int8 = in_int8(make_transformer(width=64, hidden=128, heads=4, norm=norm))

@@ -14,7 +14,7 @@ from torch import Tensor
 from maskpredict.engines.torch.beam_search import Beams, Search, beam_search
 
 BOS, EOS = 1, 0
-Found = list[tuple[float, tuple[int, ...]]]
+Hypotheses = list[tuple[float, tuple[int, ...]]]
 
 
 class InventedModel:
@@ -64,7 +64,7 @@ def run(model: InventedModel, limits: list[int], length_penalty: float = 1.0) ->
     )
 
 
-def found_in(result: Beams, row: int) -> Found:
+def hypotheses_of(result: Beams, row: int) -> Hypotheses:
     """The finished hypotheses of a sentence, best first."""
     hypotheses = []
     for score, tokens in zip(result.scores_BK[row].tolist(), result.tokens_BKT[row].tolist(), strict=True):
@@ -73,9 +73,9 @@ def found_in(result: Beams, row: int) -> Found:
     return hypotheses
 
 
-def every_hypothesis(model: InventedModel, row: int, limit: int, length_penalty: float) -> Found:
+def every_hypothesis(model: InventedModel, row: int, limit: int, length_penalty: float) -> Hypotheses:
     """All sequences that end within the limit, best first."""
-    finished: Found = []
+    finished: Hypotheses = []
 
     def grow(total: float, prefix: tuple[int, ...]) -> None:
         log_probs = model.log_probs(row, prefix)
@@ -89,10 +89,10 @@ def every_hypothesis(model: InventedModel, row: int, limit: int, length_penalty:
     return sorted(finished, reverse=True)
 
 
-def slow_search(model: InventedModel, row: int, limit: int, length_penalty: float) -> Found:
+def slow_search(model: InventedModel, row: int, limit: int, length_penalty: float) -> Hypotheses:
     """One sentence in plain Python."""
-    alive: Found = [(0.0, ())]
-    done: Found = []
+    alive: Hypotheses = [(0.0, ())]
+    done: Hypotheses = []
     for length in range(1, limit + 1):
         grown = [
             (total + log_prob, (*prefix, token))
@@ -101,16 +101,16 @@ def slow_search(model: InventedModel, row: int, limit: int, length_penalty: floa
             if length < limit or token == EOS
         ]
         best = sorted(grown, reverse=True)[: 2 * model.beams]
-        done += [(total / length**length_penalty, own) for total, own in best[: model.beams] if own[-1] == EOS]
+        done += [(total / length**length_penalty, ids) for total, ids in best[: model.beams] if ids[-1] == EOS]
         alive = [hypothesis for hypothesis in best if hypothesis[1][-1] != EOS][: model.beams]
         if len(done) >= model.beams:
             break
     return sorted(done, reverse=True)[: model.beams]
 
 
-def assert_same(found: Found, expected: Found) -> None:
-    assert [own for _, own in found] == [own for _, own in expected]
-    assert [score for score, _ in found] == pytest.approx([score for score, _ in expected], abs=1e-5)
+def assert_same(actual: Hypotheses, expected: Hypotheses) -> None:
+    assert [ids for _, ids in actual] == [ids for _, ids in expected]
+    assert [score for score, _ in actual] == pytest.approx([score for score, _ in expected], abs=1e-5)
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0, 2.0])
@@ -119,8 +119,8 @@ def test_with_room_for_every_hypothesis_the_search_finds_the_true_n_best(seed: i
     # Three tokens, one of them the end mark, at most four positions: 1 + 2 + 4 + 8 hypotheses.
     result = search(seed, [4, 3], beams=15, vocabulary=3, length_penalty=length_penalty)
     model = InventedModel(seed, 2, 15, 3)
-    assert_same(found_in(result, 0), every_hypothesis(model, 0, 4, length_penalty))
-    assert_same(found_in(result, 1), every_hypothesis(model, 1, 3, length_penalty))
+    assert_same(hypotheses_of(result, 0), every_hypothesis(model, 0, 4, length_penalty))
+    assert_same(hypotheses_of(result, 1), every_hypothesis(model, 1, 3, length_penalty))
 
 
 @given(
@@ -137,7 +137,7 @@ def test_the_search_agrees_with_a_slow_one(
     result = search(seed, limits, beams, vocabulary, length_penalty)
     model = InventedModel(seed, len(limits), beams, vocabulary)
     for row, limit in enumerate(limits):
-        assert_same(found_in(result, row), slow_search(model, row, limit, length_penalty))
+        assert_same(hypotheses_of(result, row), slow_search(model, row, limit, length_penalty))
 
 
 @pytest.mark.parametrize("beams", [1, 3])
@@ -149,7 +149,7 @@ def test_finished_sentences_leave_the_batch_and_change_nothing_for_the_others(be
     assert model.rows_at[-1] <= 16 * beams
     assert all(rows % (8 * beams) == 0 for rows in model.rows_at)
     for row, limit in enumerate(limits):
-        assert_same(found_in(result, row), slow_search(model, row, limit, 1.0))
+        assert_same(hypotheses_of(result, row), slow_search(model, row, limit, 1.0))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -160,22 +160,22 @@ def test_one_beam_is_greedy(seed: int) -> None:
         log_probs = model.log_probs(0, prefix)
         prefix = (*prefix, log_probs.index(max(log_probs)))
     prefix = prefix if EOS in prefix else (*prefix, EOS)
-    assert found_in(search(seed, [10], beams=1), 0)[0][1] == prefix
+    assert hypotheses_of(search(seed, [10], beams=1), 0)[0][1] == prefix
 
 
 def test_hypotheses_come_best_first_and_scores_are_their_log_probabilities_over_length_to_alpha() -> None:
     result = search(3, [8, 8, 8], beams=4, length_penalty=0.6)
     for row in range(3):
-        found = found_in(result, row)
-        assert [score for score, _ in found] == sorted((score for score, _ in found), reverse=True)
-        for beam, (score, own) in enumerate(found):
-            total = float(result.log_probs_BKT[row, beam, : len(own)].sum())
-            assert score == pytest.approx(total / len(own) ** 0.6, abs=1e-5)
+        actual = hypotheses_of(result, row)
+        assert [score for score, _ in actual] == sorted((score for score, _ in actual), reverse=True)
+        for beam, (score, ids) in enumerate(actual):
+            total = float(result.log_probs_BKT[row, beam, : len(ids)].sum())
+            assert score == pytest.approx(total / len(ids) ** 0.6, abs=1e-5)
 
 
 def test_a_higher_length_penalty_favours_longer_hypotheses() -> None:
     lengths = [
-        sum(len(found_in(search(seed, [8], beams=8, length_penalty=alpha), 0)[0][1]) for seed in range(20))
+        sum(len(hypotheses_of(search(seed, [8], beams=8, length_penalty=alpha), 0)[0][1]) for seed in range(20))
         for alpha in (0.0, 1.0, 3.0)
     ]
     assert lengths[0] < lengths[1] < lengths[2]
@@ -184,9 +184,9 @@ def test_a_higher_length_penalty_favours_longer_hypotheses() -> None:
 def test_no_hypothesis_is_longer_than_its_sentences_limit() -> None:
     result = search(1, [1, 2, 5], beams=3, vocabulary=6)
     for row, limit in enumerate([1, 2, 5]):
-        found = found_in(result, row)
-        assert found
-        assert all(len(own) <= limit and own[-1] == EOS for _, own in found)
+        actual = hypotheses_of(result, row)
+        assert actual
+        assert all(len(ids) <= limit and ids[-1] == EOS for _, ids in actual)
 
 
 def test_the_search_ends_when_every_sentence_has_as_many_finished_hypotheses_as_beams() -> None:
@@ -203,4 +203,4 @@ def test_a_sentence_is_not_affected_by_those_beside_it() -> None:
     together = search(7, [6, 9, 3], beams=3)
     model = InventedModel(7, 3, 3, 4)
     for row, limit in enumerate([6, 9, 3]):
-        assert_same(found_in(together, row), slow_search(model, row, limit, 1.0))
+        assert_same(hypotheses_of(together, row), slow_search(model, row, limit, 1.0))

@@ -1,4 +1,4 @@
-"""Whether another way to make the steps of a beam search finds what the plain one finds."""
+"""Self-check of fused beam search: it must find what the PyTorch search finds."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ STEPS, SENTENCES, VOCABULARY = 8, 3, 200
 BOS, EOS = 1, 2
 
 
-def finds_the_same(kind: type[Search], beams: int, device: torch.device) -> bool:
-    """Compare a kind of search with the plain one on a made-up model."""
-    chance = torch.Generator().manual_seed(1)
-    table = (3 * torch.randn(97, VOCABULARY, generator=chance)).to(device)
+def matches_reference(kind: type[Search], beams: int, device: torch.device) -> bool:
+    """Return True if a search class finds the hypotheses of `Search` on a synthetic model."""
+    generator = torch.Generator().manual_seed(1)
+    table = (3 * torch.randn(97, VOCABULARY, generator=generator)).to(device)
     table[:, 0] = -torch.inf
-    table[:, EOS] = table[:, 3:].amax(1) - 1  # an end is never far
-    wanted, got = _found(Search, beams, table), _found(kind, beams, table)
-    finished = wanted.scores_BK > -torch.inf
+    table[:, EOS] = table[:, 3:].amax(1) - 1  # so that hypotheses end early
+    expected, actual = _search(Search, beams, table), _search(kind, beams, table)
+    finished = expected.scores_BK > -torch.inf
     return (
-        torch.allclose(got.scores_BK, wanted.scores_BK, atol=1e-4)
-        and torch.equal(got.tokens_BKT[finished], wanted.tokens_BKT[finished])
-        and torch.allclose(got.log_probs_BKT[finished], wanted.log_probs_BKT[finished], atol=1e-4)
+        torch.allclose(actual.scores_BK, expected.scores_BK, atol=1e-4)
+        and torch.equal(actual.tokens_BKT[finished], expected.tokens_BKT[finished])
+        and torch.allclose(actual.log_probs_BKT[finished], expected.log_probs_BKT[finished], atol=1e-4)
     )
 
 
-def _found(kind: type[Search], beams: int, table: Tensor) -> Beams:
+def _search(kind: type[Search], beams: int, table: Tensor) -> Beams:
     def advance(last_R: Tensor, origin_R: Tensor | None, time: int) -> Tensor:
         return table[(last_R * 7 + time) % len(table)]
 

@@ -1,7 +1,7 @@
-"""One recorded translation of a CMLM: a CUDA graph with a place for its inputs and one for its results.
+"""One captured CMLM translation: a CUDA graph with buffers for its inputs and results.
 
-What is computed stands in `captured_plain` and, with fewer kernels for few rows, in `captured_fused`. Shape letters: B
-sentences, S source positions.
+`plain_computation.py` and, for few rows, `fused_computation.py` define what is computed. Shape letters: B sentences, S
+source positions.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from maskpredict.decoding.candidates import Finished, likely_count
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.engines.cuda.capture_shape import CaptureShape
-from maskpredict.kernels.fixed_drafts import parts_of_results
+from maskpredict.kernels.fixed_drafts import split_results
 
 if TYPE_CHECKING:
     from maskpredict.systems.cmlm import CMLM
 
 WARM_UP = 2
-"""Runs before capture, as PyTorch asks for."""
+"""Runs before the capture, as PyTorch requires."""
 
 Computation = Callable[[Tensor, Tensor], Tensor]
 """(ids [B, S], their lengths [B]) -> the results of `FixedDrafts`."""
 Pool = Any
-"""What PyTorch knows a pool of memory by; the type is its own."""
+"""PyTorch's handle of a CUDA graph memory pool."""
 
 
-class TooNarrow(Exception):
-    """A target of this length is longer than the capture allows for."""
+class TargetTooLong(Exception):
+    """A target is longer than the capture's width."""
 
     def __init__(self, length: int) -> None:
         super().__init__(length)
@@ -40,35 +40,35 @@ class TooNarrow(Exception):
 
 
 class Capture:
-    """What is recorded for one shape. On a CPU, which has no graphs, it is computed each time."""
+    """The captured graph of one shape. A CPU has no graphs, and runs the computation each time."""
 
     def __init__(self, system: CMLM, shape: CaptureShape, computation: Computation, pool: Pool | None = None) -> None:
         self.system, self.shape, self.computation, self.pool = system, shape, computation, pool
         size, on_gpu = shape.sentences * (1 + shape.source_width), system.device.type == "cuda"
-        self.given = torch.full((size,), 2, pin_memory=on_gpu)
-        """The lengths of all sentences, then their ids: one tensor, so that it is sent at once."""
-        self.given_numbers = self.given.numpy()
-        """The same memory: NumPy is quicker to take a list."""
-        self.inputs = self.given.to(system.device)
-        self.found: Tensor | None = None
-        """The results of `FixedDrafts`, as they come back. Being sent is part of what is recorded."""
+        self.host_inputs = torch.full((size,), 2, pin_memory=on_gpu)
+        """The lengths of all sentences, then their ids: one tensor, for a single copy to the GPU."""
+        self.host_inputs_array = self.host_inputs.numpy()
+        """The same memory: NumPy is faster at taking a list."""
+        self.inputs = self.host_inputs.to(system.device)
+        self.host_results: Tensor | None = None
+        """The results of `FixedDrafts` on the host. The copy is part of the graph."""
         self.graph: torch.cuda.CUDAGraph | None = None
 
     @torch.inference_mode()
     def begin(self, inputs: Sequence[int]) -> None:
-        """Tell the GPU to translate what `inputs_of` has made of sentences; it need not have finished."""
-        self.given_numbers[:] = inputs
+        """Start to translate the `capture_inputs` of sentences, without waiting for the GPU."""
+        self.host_inputs_array[:] = inputs
         if self.inputs.is_cuda:
             self._replay()
         else:
             self._run()
 
     def results(self) -> Tensor:
-        """Wait for the end: a copy of what was found, so that it can begin again."""
+        """Wait for the GPU, and return a copy of the results."""
         if self.inputs.is_cuda:
             torch.cuda.current_stream().synchronize()
-        assert self.found is not None
-        return self.found.clone()
+        assert self.host_results is not None
+        return self.host_results.clone()
 
     def _replay(self) -> None:
         if self.graph is None:
@@ -85,16 +85,16 @@ class Capture:
         self.graph.replay()
 
     def _run(self) -> None:
-        self.inputs.copy_(self.given, non_blocking=True)
+        self.inputs.copy_(self.host_inputs, non_blocking=True)
         lengths_B, ids = self.inputs.split([self.shape.sentences, self.shape.sentences * self.shape.source_width])
         results = self.computation(ids.view(self.shape.sentences, -1), lengths_B)
-        if self.found is None:
-            self.found = torch.empty(results.shape, dtype=results.dtype, pin_memory=results.is_cuda)
-        self.found.copy_(results, non_blocking=True)
+        if self.host_results is None:
+            self.host_results = torch.empty(results.shape, dtype=results.dtype, pin_memory=results.is_cuda)
+        self.host_results.copy_(results, non_blocking=True)
 
 
-def inputs_of(requests: Sequence[Request], shape: CaptureShape, pad: int) -> list[int]:
-    """What a capture of this shape is given for these sentences; missing ones are copies of the last."""
+def capture_inputs(requests: Sequence[Request], shape: CaptureShape, pad: int) -> list[int]:
+    """Return the flat inputs of a capture: lengths, then padded ids; missing sentences are copies of the last."""
     width = shape.source_width
     sources = [request.source for request in requests]
     sources += [sources[-1]] * (shape.sentences - len(sources))
@@ -105,16 +105,16 @@ def inputs_of(requests: Sequence[Request], shape: CaptureShape, pad: int) -> lis
 def finished(
     results: Tensor, shape: CaptureShape, sentences: int, settings: MaskPredictSettings
 ) -> list[list[Finished]]:
-    """The candidates of the first so many sentences in a capture's results."""
-    parts = parts_of_results(results, shape.rows, shape.target_width)
+    """Return the candidates of the first `sentences` sentences in a capture's results."""
+    parts = split_results(results, shape.rows, shape.target_width)
     count = sentences * shape.candidates
     rows = [_Row(*row) for row in zip(*(part[:count].tolist() for part in parts), strict=True)]
     starts = range(0, count, shape.candidates)
-    return [_of_sentence(rows[start : start + shape.candidates], shape.target_width, settings) for start in starts]
+    return [_candidates(rows[start : start + shape.candidates], shape.target_width, settings) for start in starts]
 
 
 class _Row(NamedTuple):
-    """A draft as it comes out of a capture, in the order of `parts_of_results`."""
+    """A draft in a capture's results, its fields in the order of `split_results`."""
 
     tokens: list[int]
     log_probs: list[float]
@@ -124,20 +124,20 @@ class _Row(NamedTuple):
     pruned: int
 
 
-def _of_sentence(rows: Sequence[_Row], width: int, settings: MaskPredictSettings) -> list[Finished]:
-    """The drafts of one sentence that are to be looked at: one of each length, and no unlikely ones too many."""
-    own: list[_Row] = []
+def _candidates(rows: Sequence[_Row], width: int, settings: MaskPredictSettings) -> list[Finished]:
+    """Return the candidates of one sentence: one of each length, and unlikely lengths only where needed."""
+    distinct: list[_Row] = []
     for row in rows:
-        if all(row.length != other.length for other in own):
-            own.append(row)
-    likely = likely_count([row.length_score for row in own], settings.length_threshold)
-    own = own[: max(likely, settings.num_hypotheses)]
-    if (longest := max(row.length for row in own)) > width:
-        raise TooNarrow(longest)
-    found = []
-    for number, row in enumerate(own):
+        if all(row.length != other.length for other in distinct):
+            distinct.append(row)
+    likely = likely_count([row.length_score for row in distinct], settings.length_threshold)
+    tried = distinct[: max(likely, settings.num_hypotheses)]
+    if (longest := max(row.length for row in tried)) > width:
+        raise TargetTooLong(longest)
+    candidates = []
+    for number, row in enumerate(tried):
         log_probs = row.log_probs[: row.length]
         score = sum(log_probs) / row.length
         set_aside, ids = bool(row.pruned) or number >= likely, row.tokens[: row.length]
-        found.append(Finished(ids, log_probs, score, row.passes, [], set_aside, row.length_score))
-    return found
+        candidates.append(Finished(ids, log_probs, score, row.passes, [], set_aside, row.length_score))
+    return candidates

@@ -1,4 +1,4 @@
-"""Which translations of a CMLM are recorded, and what recordings tell apart."""
+"""Shapes of captured CMLM translations, and which batches are captured."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.model.padding import round_up
 
 BEST_POSITIONS = 12_288
-"""Target positions that keep a GPU busy: with more in a batch it is slower, with fewer the host is."""
-MOST_POSITIONS = 65_536
-"""Target positions beyond which nothing is recorded: a batch of the best size may turn out to need wider targets."""
-AT_FIRST_SIGHT = 8_192
-"""Target positions up to which a capture is made at once. A larger one takes longer to make, and is made when its
-shape comes a second time."""
-ROOMS = {0: 4, 32: 8, 256: 12}
-"""Positions by which targets may exceed the longest source at first, from so many drafts on. The more there are, the
-further the longest of them goes; but every position is computed, needed or not."""
-EVERY_POWER = 32
-"""Sentences up to which a capture's number of them is a power of two."""
-STEP_OF_MORE = 16
-"""Widths of targets that need more are multiples of this, so that few shapes do for all of them."""
+"""Target positions of the fastest batch: more slow the GPU down, fewer leave it waiting for the host."""
+MAX_POSITIONS = 65_536
+"""Target positions of the largest capture. Above `BEST_POSITIONS`, because a batch may turn out to need a wider one."""
+CAPTURE_AT_ONCE_POSITIONS = 8_192
+"""Target positions up to which a shape is captured at its first use. Larger shapes take longer to capture, and are
+captured at their second use."""
+EXTRA_POSITIONS = {0: 4, 32: 8, 256: 12}
+"""Target positions beyond the longest source, by the least number of drafts. The longest of many drafts is longer, but
+every position is computed, needed or not."""
+MAX_POWER_OF_TWO_SENTENCES = 32
+"""Up to this number, the sentences of a capture are a power of two."""
+WIDENING_STEP = 16
+"""Widened targets are a multiple of this, so that few shapes serve all of them."""
 
 
 @dataclass(frozen=True)
 class CaptureShape:
-    """What a capture is made for."""
+    """The sizes and settings that one captured CUDA graph serves."""
 
     sentences: int
     source_width: int
@@ -37,39 +37,41 @@ class CaptureShape:
     suppressed: tuple[int, ...]
     threshold: float | None = None
     kept: int | None = None
-    """Candidates that go on after the first pass."""
+    """Candidates per sentence left after the first pass; None for all."""
 
     @classmethod
     def of(cls, requests: Sequence[Request], settings: MaskPredictSettings, max_positions: int) -> CaptureShape | None:
-        """The shape for these requests, if a capture suits them: plain ones, and not too many.
+        """Return the shape for these requests, or None for constrained requests and large batches.
 
-        A capture makes all passes, even if a threshold leaves nothing for the last of them to do.
+        A captured graph runs all passes, even if a threshold leaves nothing to predict in the last of them.
         """
-        if not _suit(settings) or any(request.pins or request.template or request.length for request in requests):
+        if not _can_capture(settings) or any(
+            request.pins or request.template or request.length for request in requests
+        ):
             return None
         assert settings.iterations != "N"
         longest = max(len(request.source) for request in requests)
-        sentences = _rounded_up(len(requests))
+        sentences = _round_up_sentences(len(requests))
         shape = cls(
             sentences,
             round_up(1 + longest),
-            min(round_up(longest + _room(sentences * settings.length_candidates)), max_positions // 8 * 8),
+            min(round_up(longest + _extra_positions(sentences * settings.length_candidates)), max_positions // 8 * 8),
             settings.length_candidates,
             settings.iterations,
             settings.suppress_tokens,
             settings.threshold,
             settings.prune_candidates,
         )
-        return shape if shape.positions <= MOST_POSITIONS else None
+        return shape if shape.positions <= MAX_POSITIONS else None
 
     def widened(self, longest: int, max_positions: int) -> CaptureShape | None:
-        """The shape for targets up to this length, if a capture still suits them."""
-        width = min(round_up(longest, STEP_OF_MORE), max_positions // 8 * 8)
-        return replace(self, target_width=width) if longest <= width <= MOST_POSITIONS // self.rows else None
+        """Return the shape for targets up to this length, or None if it is too large to capture."""
+        width = min(round_up(longest, WIDENING_STEP), max_positions // 8 * 8)
+        return replace(self, target_width=width) if longest <= width <= MAX_POSITIONS // self.rows else None
 
     @property
     def rows(self) -> int:
-        """Drafts that are decoded side by side."""
+        """Drafts in the batch."""
         return self.sentences * self.candidates
 
     @property
@@ -78,29 +80,29 @@ class CaptureShape:
         return self.rows * self.target_width
 
 
-def most_sentences(source_width: int, settings: MaskPredictSettings) -> int | None:
-    """Sentences of this width, LENGTH included, that make a capture of the best size; None if there is none."""
-    if not _suit(settings):
+def best_sentence_count(source_width: int, settings: MaskPredictSettings) -> int | None:
+    """Return how many sources of this width, LENGTH included, make the fastest capture; None if not captured."""
+    if not _can_capture(settings):
         return None
-    target_width = round_up(source_width + max(ROOMS.values()))
+    target_width = round_up(source_width + max(EXTRA_POSITIONS.values()))
     most = max(1, BEST_POSITIONS // (settings.length_candidates * target_width))
     power = 1 << (most.bit_length() - 1)
-    return power if power < EVERY_POWER else most // (power // 4) * (power // 4)
+    return power if power < MAX_POWER_OF_TWO_SENTENCES else most // (power // 4) * (power // 4)
 
 
-def _suit(settings: MaskPredictSettings) -> bool:
-    """Whether all passes can be made without a look in between."""
+def _can_capture(settings: MaskPredictSettings) -> bool:
+    """Return True if all passes can run without the host reading a value in between."""
     if settings.prune_candidates is not None and settings.length_threshold is not None:
         return False  # which candidates are pruned would depend on which are tried
-    looks = settings.trace or settings.stop_when_stable or settings.iterations == "N"
-    return settings.strategy == "mask_predict" and not looks
+    needs_host = settings.trace or settings.stop_when_stable or settings.iterations == "N"
+    return settings.strategy == "mask_predict" and not needs_host
 
 
-def _rounded_up(sentences: int) -> int:
-    """So that few shapes do for all batches: to a power of two, or where that would be much, to an eighth of one."""
+def _round_up_sentences(sentences: int) -> int:
+    """Round up to a power of two, or to an eighth of one if large, so that few shapes serve all batches."""
     power = 1 << (sentences - 1).bit_length()
-    return power if power <= EVERY_POWER else round_up(sentences, power // 8)
+    return power if power <= MAX_POWER_OF_TWO_SENTENCES else round_up(sentences, power // 8)
 
 
-def _room(drafts: int) -> int:
-    return ROOMS[max(least for least in ROOMS if least <= drafts)]
+def _extra_positions(drafts: int) -> int:
+    return EXTRA_POSITIONS[max(least for least in EXTRA_POSITIONS if least <= drafts)]

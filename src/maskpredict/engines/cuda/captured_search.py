@@ -1,8 +1,8 @@
-"""Beam search for a small batch as recorded CUDA graphs, a few steps in each.
+"""Beam search for a small batch as captured CUDA graphs of a few steps each.
 
-As with `captures`, a GPU computes a step of a few sentences faster than it is told to. After each graph the host
-looks whether all sentences are finished. All graphs of a capture are replayed in the order in which they were made,
-so each finds the state where the one before has left it.
+A GPU computes a step of a few sentences faster than the host launches it. After each graph the host checks whether all
+sentences are finished. The graphs of a capture are replayed in the order of capture, since each continues from the
+state that the previous one left.
 """
 
 from __future__ import annotations
@@ -13,91 +13,89 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from maskpredict.engines.cuda.beam_step_check import finds_the_same
+from maskpredict.engines.cuda.beam_step_check import matches_reference
 from maskpredict.engines.cuda.fused_transformer import FusedTransformer
-from maskpredict.engines.cuda.selfcheck import FUSING, fused_view, give_up
-from maskpredict.engines.torch.beam_search import LEAVE_EVERY, Beams, Search, SearchShape
+from maskpredict.engines.cuda.selfcheck import USE_FUSED_KERNELS, verified_fused, warn_unfused
+from maskpredict.engines.torch.beam_search import CHECK_EVERY, Beams, Search, SearchShape
 from maskpredict.engines.torch.engine import StartSearch
 from maskpredict.model.batch import Tokens
 from maskpredict.model.transformer import Transformer
 
-MOST_ROWS = 1_280
-"""Beams beyond which a batch is not recorded. With 256 sentences and five beams, recordings are four times as fast."""
+MAX_CAPTURED_BEAMS = 1_280
+"""Beams of the largest captured batch. With 256 sentences and five beams, captures are four times as fast."""
 MAX_CAPTURES = 160
-"""Beyond that the one that was not needed for longest goes."""
-MOST_MEMORY = 0.5
-"""Share of the GPU's memory, all that is in use counted, beyond which recordings go as well: a large one holds the keys
-and values of gigabytes."""
+"""Size of the cache of captures; the least recently used is dropped."""
+MAX_MEMORY_SHARE = 0.5
+"""Share of the GPU's memory in use beyond which captures are dropped: a large one has gigabytes of keys and values."""
 
 
 def search_kind(transformer: Transformer, beams: int) -> type[Search]:
-    """The search for this model: with fused kernels, one whose own steps are few launches too."""
+    """Return the search class for a model: `FusedSearch` for one with fused kernels on a GPU."""
     if not (isinstance(transformer, FusedTransformer) and transformer.output.weight.is_cuda):
         return Search
     from maskpredict.engines.cuda.fused_search import FusedSearch
-    from maskpredict.kernels.beam_step import MOST_BEAMS
+    from maskpredict.kernels.beam_step import MAX_BEAMS
 
-    return FusedSearch if beams <= MOST_BEAMS else Search
+    return FusedSearch if beams <= MAX_BEAMS else Search
 
 
 class SearchCaptures:
-    """The recordings of one model, made when a shape is needed for the second time."""
+    """Cache of the captures of one model. A shape is captured at its second use."""
 
-    def __init__(self, *, fusing: bool = FUSING) -> None:
+    def __init__(self, *, fusing: bool = USE_FUSED_KERNELS) -> None:
         self.fusing = fusing
-        """Whether fused kernels are still to be used where they can be: they are given up where they fail."""
+        """True while fused kernels may be used; False after they failed."""
         self.fused: FusedTransformer | None = None
         self.made: dict[SearchShape, SearchCapture | None] = {}
-        """In the order in which they were last needed; None for a shape that was seen once and not recorded."""
+        """Captures by shape, the least recently used first; None for a shape used once and not captured."""
         self.in_use = threading.Lock()
-        """Threads may share a model, but a capture has one place for its state."""
+        """Threads may share a model, but a capture has a single state."""
 
     def find(
         self, shape: SearchShape, plain: Transformer, source: Tokens, limits_B: Tensor, start: StartSearch
     ) -> Beams | None:
-        """The finished hypotheses; None when the plain path has to do it.
+        """Return the finished hypotheses, or None if the search must run uncaptured.
 
-        The first time it always has: most shapes are not needed again.
+        The first use of a shape does: most shapes are not used again.
         """
         with self.in_use:
             seen, capture = shape in self.made, self.made.pop(shape, None)
             if seen and capture is None:
-                self._make_room(limits_B.device)
-                capture = self._record(shape, plain, source, limits_B, start)
-            self.made[shape] = capture  # now the last in the order in which they were needed
+                self._free_memory(limits_B.device)
+                capture = self._new_capture(shape, plain, source, limits_B, start)
+            self.made[shape] = capture  # most recently used
             if len(self.made) > MAX_CAPTURES:
-                self._forget_one()
+                self._drop_least_recent()
             return capture.find(source, limits_B) if capture is not None else None
 
-    def _make_room(self, device: torch.device) -> None:
+    def _free_memory(self, device: torch.device) -> None:
         _, memory = torch.cuda.mem_get_info(device)
-        while self.made and torch.cuda.memory_allocated(device) > MOST_MEMORY * memory:
-            self._forget_one()
+        while self.made and torch.cuda.memory_allocated(device) > MAX_MEMORY_SHARE * memory:
+            self._drop_least_recent()
 
-    def _forget_one(self) -> None:
-        """The one that was not needed for longest."""
+    def _drop_least_recent(self) -> None:
         self.made.pop(next(iter(self.made)))
 
-    def _record(
+    def _new_capture(
         self, shape: SearchShape, plain: Transformer, source: Tokens, limits_B: Tensor, start: StartSearch
     ) -> SearchCapture:
         if self.fusing and self.fused is None:
-            self.fused = fused_view(plain)
+            self.fused = verified_fused(plain)
         if self.fusing and self.fused is not None:
             try:
-                if not finds_the_same(search_kind(self.fused, shape.beams), shape.beams, limits_B.device):
-                    raise RuntimeError("their beam search finds something else.")
+                if not matches_reference(search_kind(self.fused, shape.beams), shape.beams, limits_B.device):
+                    raise RuntimeError("their beam search differs from PyTorch's.")
                 return SearchCapture(shape, self.fused, source, limits_B, start)
             except torch.OutOfMemoryError:
                 raise
-            except Exception as error:  # a kernel that cannot be compiled for this shape; no other one is tried
-                give_up(error)
+            except Exception as error:  # a kernel does not compile for this shape; none is tried for another shape
+                warn_unfused(error)
         self.fusing = False
         return SearchCapture(shape, plain, source, limits_B, start)
 
 
 class SearchCapture:
-    """One recorded search."""
+    """One captured search."""
 
     def __init__(
         self, shape: SearchShape, model: Transformer, source: Tokens, limits_B: Tensor, start: StartSearch
@@ -109,27 +107,27 @@ class SearchCapture:
         self.search: Search | None = None
         self.graphs: list[torch.cuda.CUDAGraph] = []
         self.after: list[tuple[Tensor, Beams]] = []
-        """Which sentences are finished, and their hypotheses, after each graph."""
+        """`finished_B` and `done` of the search after each graph."""
 
     def find(self, source: Tokens, limits_B: Tensor) -> Beams:
-        """The finished hypotheses of other sentences of the same shape."""
+        """Return the finished hypotheses of sentences of the captured shape."""
         self.source.ids.copy_(source.ids)
         self.source.layout.lengths_B.copy_(source.layout.lengths_B)
         self.limits_B.copy_(limits_B)
-        for first in range(0, self.shape.width, LEAVE_EVERY):
-            number = first // LEAVE_EVERY
+        for first in range(0, self.shape.width, CHECK_EVERY):
+            number = first // CHECK_EVERY
             if number == len(self.graphs):
-                self._record(range(first, min(first + LEAVE_EVERY, self.shape.width)))
+                self._capture_steps(range(first, min(first + CHECK_EVERY, self.shape.width)))
             self.graphs[number].replay()
             finished_B, done = self.after[number]
             if bool(finished_B.all()):
                 break
         copy = done.select(torch.arange(len(limits_B), device=limits_B.device))
-        torch.cuda.current_stream().synchronize()  # before anybody replays it again
+        torch.cuda.current_stream().synchronize()  # before the next replay overwrites the result
         return copy
 
     def _warm_up(self) -> None:
-        """Search once without capture: one-time allocations and compilations must not be recorded."""
+        """Search once without capture, so that one-time allocations and compilations are not captured."""
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -138,7 +136,7 @@ class SearchCapture:
                 search.step(time)
         torch.cuda.current_stream().wait_stream(stream)
 
-    def _record(self, steps: Sequence[int]) -> None:
+    def _capture_steps(self, steps: Sequence[int]) -> None:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
             if self.search is None:

@@ -1,8 +1,8 @@
 """Mask-predict between two decoder passes on `FixedDrafts`, in plain PyTorch.
 
-Most functions are one launch each in `kernels/draft_step.py` and mean the same there; which positions are masked is
-asked of `decoding/mask_predict.py`. Shape letters: B sentences, L candidates, R = B * L drafts (a sentence's side by
-side), W positions, C length classes.
+`kernels/draft_step.py` has most of these functions as one launch each. `decoding/mask_predict.py` chooses the masked
+positions. Shape letters: B sentences, L candidates, R = B * L drafts (a sentence's in adjacent rows), W positions, C
+length classes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from maskpredict.kernels.reference import BlockBests
 
 
 class DraftOps(Protocol):
-    """This module, or the one with the kernels."""
+    """The operations between two passes: this module, or `kernels.draft_step`."""
 
     def begin(
         self, drafts: FixedDrafts, scores_BC: Tensor, passes: int, shortest: int, longest: int, pad: int, mask: int
@@ -37,7 +37,7 @@ class DraftOps(Protocol):
 def begin(
     drafts: FixedDrafts, scores_BC: Tensor, passes: int, shortest: int, longest: int, pad: int, mask: int
 ) -> None:
-    """Make each sentence's drafts fully masked targets of its likeliest lengths, for `passes` passes each."""
+    """Set each sentence's drafts to fully masked targets of its likeliest lengths, for `passes` passes."""
     order_BC = scores_BC.float().sort(dim=1, descending=True, stable=True).indices
     candidates = len(drafts.lengths_R) // len(scores_BC)
     lengths_BL = order_BC[:, :candidates].clamp(shortest, longest)
@@ -53,7 +53,7 @@ def begin(
 
 
 def take_predictions(drafts: FixedDrafts, bests: BlockBests) -> None:
-    """Put the likeliest tokens at the masked positions; `bests` are of the first so many places of each draft."""
+    """Write the likeliest tokens to the masked positions; `bests` has the same number of rows for each draft."""
     highest_GN = bests.highest_GN
     best_N, block_N = highest_GN.max(0)
     total_N = (bests.total_GN * (highest_GN - best_N).exp()).sum(0)
@@ -61,14 +61,14 @@ def take_predictions(drafts: FixedDrafts, bests: BlockBests) -> None:
     masked_RW = drafts.masked_RW.bool()
     predicted = len(best_N) // len(masked_RW)
     number_RW = (drafts.masked_RW - 1).clamp(min=0).long()
-    tokens_RW, totals_RW = (found_N.view(-1, predicted).gather(1, number_RW) for found_N in (token_N, total_N))
+    tokens_RW, totals_RW = (values_N.view(-1, predicted).gather(1, number_RW) for values_N in (token_N, total_N))
     drafts.tokens_RW.copy_(torch.where(masked_RW, tokens_RW, drafts.tokens_RW))
     drafts.log_probs_RW.copy_(torch.where(masked_RW, -totals_RW.log(), drafts.log_probs_RW))
     drafts.used_R.add_(masked_RW.any(1))
 
 
 def mask_again(drafts: FixedDrafts, t: int, mask: int, threshold: float | None) -> None:
-    """Choose the positions of pass `t` > 0 as `least_confident` does, less those that are sure enough."""
+    """Mask the positions of pass `t` > 0 as `least_confident` does, except those above the threshold."""
     step = Step(t, drafts.passes_R, drafts.log_probs_RW, drafts.masked_RW.bool(), _free(drafts))
     masked_RW = least_confident(step) & (t < drafts.passes_R)[:, None]
     if threshold is not None:
@@ -78,34 +78,34 @@ def mask_again(drafts: FixedDrafts, t: int, mask: int, threshold: float | None) 
 
 
 def take_and_mask_again(drafts: FixedDrafts, bests: BlockBests, t: int, mask: int, threshold: float | None) -> None:
-    """Between pass `t` - 1 and pass `t`: the two functions above at once."""
+    """Run `take_predictions` of pass `t` - 1 and `mask_again` for pass `t`."""
     take_predictions(drafts, bests)
     mask_again(drafts, t, mask, threshold)
 
 
 def prune(drafts: FixedDrafts, sentences: int, kept: int) -> None:
-    """After the first pass, let only the `kept` most confident drafts of each sentence go on.
+    """Prune all but the `kept` most confident drafts of each sentence, after the first pass.
 
-    Drafts of a length that the sentence has already are not counted: the caller drops them.
+    Drafts of a duplicate length do not count: the caller drops them.
     """
     lengths_BL = drafts.lengths_R.view(sentences, -1)
     sums_R = torch.where(_free(drafts), drafts.log_probs_RW, 0.0).double().sum(1)
     scores_BL = (sums_R / drafts.lengths_R).view(sentences, -1)
     earlier_LL = torch.ones(scores_BL.shape[1], scores_BL.shape[1], device=scores_BL.device).tril(-1).bool()
-    again_BL = ((lengths_BL[:, :, None] == lengths_BL[:, None, :]) & earlier_LL).any(2)
-    order_BL = scores_BL.masked_fill(again_BL, -math.inf).sort(dim=1, descending=True, stable=True).indices
+    duplicate_BL = ((lengths_BL[:, :, None] == lengths_BL[:, None, :]) & earlier_LL).any(2)
+    order_BL = scores_BL.masked_fill(duplicate_BL, -math.inf).sort(dim=1, descending=True, stable=True).indices
     rank_BL = order_BL.argsort(dim=1)
     drafts.pruned_R.copy_((rank_BL >= kept).flatten())
     drafts.passes_R.masked_fill_(drafts.pruned_R.bool(), 1)
 
 
-def most_masked(width: int, passes: int, t: int) -> int:
-    """How many positions of a draft of this width can be masked in pass `t`, counted from 0: see `least_confident`."""
+def max_masked(width: int, passes: int, t: int) -> int:
+    """Return the most positions of a draft that `least_confident` masks in pass `t`, counted from 0."""
     return max(1, width * (passes - t) // passes)
 
 
 def masked_first(masked_RW: Tensor) -> Tensor:
-    """The positions of each draft as rows of the batch [R, W], the masked ones first, else from left to right."""
+    """Return the positions of each draft as rows of the flat batch [R, W], masked ones first, then left to right."""
     rows, width = masked_RW.shape
     first_of_draft_R = torch.arange(rows, device=masked_RW.device) * width
     return (~masked_RW).int().argsort(dim=1, stable=True) + first_of_draft_R[:, None]

@@ -10,8 +10,8 @@ from torch import Tensor
 from maskpredict.decoding.engine import StartedBatch
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import MaskPredictSettings
-from maskpredict.engines.cuda.capture_shape import most_sentences
-from maskpredict.engines.cuda.captured_search import MOST_ROWS, SearchCaptures, search_kind
+from maskpredict.engines.cuda.capture_shape import best_sentence_count
+from maskpredict.engines.cuda.captured_search import MAX_CAPTURED_BEAMS, SearchCaptures, search_kind
 from maskpredict.engines.cuda.captures import Captures
 from maskpredict.engines.torch.beam_search import Beams, Search, SearchShape
 from maskpredict.engines.torch.engine import StartSearch, TorchEngine
@@ -22,28 +22,28 @@ from maskpredict.systems.cmlm import CMLM
 
 
 class CudaEngine(TorchEngine):
-    """As `TorchEngine`; batches that suit a capture are translated in one launch, all others pass by pass."""
+    """As `TorchEngine`, with whole translations in one launch where the batch can be captured."""
 
     name = "cuda"
 
     def __init__(self, system: System, device: str, compute_type: str) -> None:
         super().__init__(system, device, compute_type)
-        # Not its subclasses, which encode sources or choose positions in ways of their own.
+        # Not its subclasses, which encode sources or choose positions differently.
         self.captures = Captures(system) if type(system) is CMLM else None
         self.searches = SearchCaptures()
         self.capturing = True
         """False to decode everything pass by pass and step by step, as `TorchEngine` does."""
 
     def start(self, requests: Sequence[Request], settings: Any) -> StartedBatch | None:
-        """As in `Engine`: the GPU replays a capture while the host goes on."""
+        """As in `Engine`: the GPU replays a capture while the host continues."""
         if not self._captures(settings):
             return None
         assert self.captures is not None
         return self.captures.start(requests, settings)
 
     def batch_limit(self, width: int, settings: Any) -> int | None:
-        """As in `Engine`: as many as a capture of the best size holds."""
-        return most_sentences(width, settings) if self._captures(settings) else None
+        """As in `Engine`: the batch of the fastest capture."""
+        return best_sentence_count(width, settings) if self._captures(settings) else None
 
     def _captures(self, settings: Any) -> bool:
         return self.capturing and self.captures is not None and isinstance(settings, MaskPredictSettings)
@@ -54,14 +54,14 @@ class CudaEngine(TorchEngine):
 
     def run_search(self, shape: SearchShape, source: Tokens, limits_B: Tensor, start: StartSearch) -> Beams:
         """As in `TorchEngine`, captured where the batch is small enough."""
-        if self.capturing and shape.sentences * shape.beams <= MOST_ROWS:
+        if self.capturing and shape.sentences * shape.beams <= MAX_CAPTURED_BEAMS:
             beams = self.searches.find(shape, self.transformer, source, limits_B, start)
             if beams is not None:
                 return beams
         return super().run_search(shape, source, limits_B, start)
 
     def free_memory(self) -> None:
-        """As in `Engine`: captures can be made again."""
+        """As in `Engine`: drops all captures."""
         if self.captures is not None:
             self.captures.made.clear()
         self.searches.made.clear()

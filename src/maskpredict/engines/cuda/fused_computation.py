@@ -1,6 +1,6 @@
-"""What a capture of a CMLM computes, with fused kernels: as few launches as possible from ids to finished drafts.
+"""A captured CMLM translation with fused kernels, for few and short drafts.
 
-The same as `captured_plain` within rounding, for few and short drafts.
+It computes what `plain_computation.py` computes, within rounding, in far fewer launches.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from torch import Tensor
 
 from maskpredict.decoding.candidates import SHORTEST
 from maskpredict.engines.cuda.capture_shape import CaptureShape
-from maskpredict.engines.cuda.draft_step_reference import DraftOps, most_masked, prune
-from maskpredict.engines.cuda.fused_transformer import MOST_ROWS, FusedTransformer, no_penalty_but
+from maskpredict.engines.cuda.draft_step_reference import DraftOps, max_masked, prune
+from maskpredict.engines.cuda.fused_transformer import MAX_FUSED_ROWS, FusedTransformer, suppression_penalty
 from maskpredict.kernels.fixed_drafts import FixedDrafts
 from maskpredict.model.transformer import Memory
 
 if TYPE_CHECKING:
     from maskpredict.systems.cmlm import CMLM
 
-WIDEST = 128
-"""Positions of a draft beyond which it is left to `captured_plain`."""
+MAX_WIDTH = 128
+"""Positions of the widest draft; wider ones are left to `PlainComputation`."""
 
 
 def suits(shape: CaptureShape) -> bool:
-    """Whether these are few and short enough drafts."""
-    return shape.target_width <= WIDEST and shape.rows * shape.target_width <= MOST_ROWS
+    """Return True if the drafts are few and short enough."""
+    return shape.target_width <= MAX_WIDTH and shape.rows * shape.target_width <= MAX_FUSED_ROWS
 
 
 class FusedComputation:
@@ -37,28 +37,28 @@ class FusedComputation:
         self.system, self.transformer, self.draft_ops, self.shape = system, transformer, draft_ops, shape
         table = system.length.table.weight
         self.drafts = FixedDrafts.empty(shape.rows, shape.target_width, table.device)
-        self.penalty_V = no_penalty_but(shape.suppressed, len(transformer.output.weight), table.device)
+        self.penalty_V = suppression_penalty(shape.suppressed, len(transformer.output.weight), table.device)
         self.length_bias_C = torch.zeros(len(table), dtype=table.dtype, device=table.device)
         self.length_bias_C[0] = float("-inf")  # see `LengthHead`
 
     def __call__(self, ids_BS: Tensor, lengths_B: Tensor) -> Tensor:
-        """The results of `FixedDrafts`."""
+        """Translate ids [B, S] of these lengths [B], and return the results of `FixedDrafts`."""
         system, transformer, shape, special = self.system, self.transformer, self.shape, self.system.special
         stream_BSD = transformer.source_stream(ids_BS, lengths_B, slot=system.length.slot)
         scores_BC = transformer.first_scores(stream_BSD, system.length.table.weight, self.length_bias_C)
         longest = system.config.max_positions - 1
         self.draft_ops.begin(self.drafts, scores_BC, shape.iterations, SHORTEST, longest, special.pad, special.mask)
-        # Without LENGTH, which stands in front of each sentence.
+        # Without LENGTH, the first position of each source.
         memory = [Memory(m.keys[:, 1:], m.values[:, 1:]) for m in transformer.memory_of_stream(stream_BSD)]
         source_lengths_B = lengths_B - 1
         for t in range(1, shape.iterations + 1):
-            self._make_pass(t, memory, source_lengths_B)
+            self._run_pass(t, memory, source_lengths_B)
         return self.drafts.results
 
-    def _make_pass(self, number: int, memory: list[Memory], source_lengths_B: Tensor) -> None:
-        """Predict what is masked, and mask what the next pass shall predict."""
+    def _run_pass(self, number: int, memory: list[Memory], source_lengths_B: Tensor) -> None:
+        """Predict the masked positions, and mask those of the next pass."""
         drafts, ops, shape, mask = self.drafts, self.draft_ops, self.shape, self.system.special.mask
-        predicted = most_masked(shape.target_width, shape.iterations, number - 1)
+        predicted = max_masked(shape.target_width, shape.iterations, number - 1)
         stream_RPD = self.transformer.target_stream(
             drafts.inputs_RW,
             drafts.lengths_R,

@@ -1,6 +1,6 @@
-"""Beam search whose steps are three kernel launches instead of some forty.
+"""Beam search whose steps are three kernel launches instead of forty.
 
-Finds what `Search` finds, except that equally good continuations may come in another order. CaptureShape letters as in
+It finds what `Search` finds, except that equally good continuations may come in another order. Shape letters as in
 `engines/torch/beam_search.py`.
 """
 
@@ -18,7 +18,7 @@ from maskpredict.model.best_tokens import GPU_GROUP
 
 
 class FusedSearch(Search):
-    """A search whose steps are few launches."""
+    """`Search` with fused steps."""
 
     def step(self, time: int) -> None:
         """As in `Search`."""

@@ -1,7 +1,7 @@
-"""What a capture of a CMLM computes, in the operations of the plain path: for any model.
+"""A captured CMLM translation in PyTorch operations, for any model.
 
 Shape letters: B sentences, L candidates, W positions, R = B * L drafts, V vocabulary,
-N rows of the batch whose words are predicted.
+N rows of the flat batch whose tokens are predicted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch import Tensor
 from maskpredict.decoding.candidates import SHORTEST
 from maskpredict.decoding.mask_predict import Decoded, Rules, one_pass, positions_to_mask, undecoded
 from maskpredict.engines.cuda.capture_shape import CaptureShape
-from maskpredict.engines.cuda.draft_step_reference import masked_first, most_masked, prune
+from maskpredict.engines.cuda.draft_step_reference import masked_first, max_masked, prune
 from maskpredict.kernels.fixed_drafts import FixedDrafts
 from maskpredict.model.batch import Tokens
 from maskpredict.model.best_tokens import best_tokens
@@ -34,7 +34,7 @@ class PlainComputation:
         self.drafts = FixedDrafts.empty(shape.rows, shape.target_width, system.device)
 
     def __call__(self, ids_BS: Tensor, lengths_B: Tensor) -> Tensor:
-        """The results of `FixedDrafts`."""
+        """Translate ids [B, S] of these lengths [B], and return the results of `FixedDrafts`."""
         shape, special, transformer = self.shape, self.system.special, self.system.transformer
         layout = Padded.of(lengths_B, shape.source_width)
         encoded, length_log_probs, source = self.system.encode_tokens(Tokens(ids_BS, layout))
@@ -43,7 +43,7 @@ class PlainComputation:
         lengths_BL = order[:, : shape.candidates].clamp(SHORTEST, self.system.config.max_positions - 1)
 
         target = Padded.of(lengths_BL.flatten(), shape.target_width)
-        memory = [_repeated(own, shape.candidates) for own in transformer.memory(encoded)]
+        memory = [_repeated(layer_memory, shape.candidates) for layer_memory in transformer.memory(encoded)]
         sources = source.repeat(shape.candidates)
 
         free_RW = target.valid
@@ -56,7 +56,7 @@ class PlainComputation:
         decoded = undecoded(draft_RW, free_RW)
         for t in range(shape.iterations):
             masked_RW = positions_to_mask(t, decoded, rules)
-            most = most_masked(shape.target_width, shape.iterations, t)
+            most = max_masked(shape.target_width, shape.iterations, t)
 
             def predict(inputs_RW: Tensor, masked_RW: Tensor, most: int = most) -> tuple[Tensor, Tensor]:
                 hidden_RWD = transformer.decode(inputs_RW, target, memory, sources, causal=False)
@@ -64,30 +64,30 @@ class PlainComputation:
 
             decoded = one_pass(predict, decoded, masked_RW, rules)
             if t == 0 and shape.kept is not None:
-                self._keep(decoded)
+                self._store(decoded)
                 prune(self.drafts, shape.sentences, shape.kept)
-        self._keep(decoded)
+        self._store(decoded)
         return self.drafts.results
 
     def _likeliest(self, hidden_RWD: Tensor, masked_RW: Tensor, most: int) -> tuple[Tensor, Tensor]:
-        """Tokens and log-probabilities [R, W] at the masked positions, of which a draft has so many at most."""
+        """Return tokens and log-probabilities [R, W] at the masked positions, at most `most` in a draft."""
         places_N = masked_first(masked_RW)[:, :most].flatten()
         logits_NV = self.system.transformer.logits(hidden_RWD.flatten(0, 1)[places_N])
         best = best_tokens(logits_NV.index_fill_(1, self.suppressed, float("-inf")), 1)
 
-        def at_places(found_N: Tensor) -> Tensor:
-            return found_N.new_zeros(masked_RW.numel()).index_copy(0, places_N, found_N).view_as(masked_RW)
+        def at_places(values_N: Tensor) -> Tensor:
+            return values_N.new_zeros(masked_RW.numel()).index_copy(0, places_N, values_N).view_as(masked_RW)
 
         return at_places(best.tokens_RC[:, 0]), at_places(best.log_probs_RC[:, 0])
 
-    def _keep(self, found: Decoded) -> None:
-        self.drafts.tokens_RW.copy_(found.tokens_BT)
-        self.drafts.log_probs_RW.copy_(found.log_probs_BT)
-        self.drafts.used_R.copy_(found.passes_B)
+    def _store(self, decoded: Decoded) -> None:
+        self.drafts.tokens_RW.copy_(decoded.tokens_BT)
+        self.drafts.log_probs_RW.copy_(decoded.log_probs_BT)
+        self.drafts.used_R.copy_(decoded.passes_B)
 
 
 def _repeated(memory: Memory, times: int) -> Memory:
-    """Every sentence's memory once for each of its candidates."""
+    """Repeat every sentence's memory for each of its candidates."""
     if times == 1:
         return memory
     return Memory(memory.keys.repeat_interleave(times, 0), memory.values.repeat_interleave(times, 0))

@@ -1,4 +1,4 @@
-"""PyTorch's int8 kernels on an x86 CPU with AVX2: what autoregressive models decode with."""
+"""PyTorch's int8 kernels on an x86 CPU with AVX2: the fastest engine for autoregressive models there."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from maskpredict.model.folder import ModelFolder
 from maskpredict.model.layout import Padded
 from maskpredict.model.module_weights import check_names, check_shape, take_weights
 from maskpredict.model.stored_weights import Weights, int8_matrix
-from maskpredict.systems.base import Encoding, System
+from maskpredict.systems.base import EncoderOutput, System
 from maskpredict.systems.cmlm import CMLM
 from maskpredict.systems.ctc import CTC
 from maskpredict.systems.fairseq_cmlm import FairseqCMLM
 
 
 class Int8Engine(TorchEngine):
-    """A system whose matrix products are in int8, each row of the input with a scale of its own."""
+    """A system whose matrix products are in int8, with one scale per row of the input."""
 
     name = "int8"
 
@@ -34,11 +34,11 @@ class Int8Engine(TorchEngine):
         self.config, self.special = system.config, system.special
         self.device, self.compute_type = "cpu", "int8"
         self.threads = torch.get_num_threads()
-        # Padding has no influence on these, except on the mean that fairseq's length head looks at.
+        # Padding does not change their results, except the mean in fairseq's length head.
         unpadded = isinstance(system, CMLM | CTC) and not isinstance(system, FairseqCMLM)
         self.batch_policy = BatchPolicy.ANY if unpadded else BatchPolicy.SAME_WIDTH
 
-    def hidden_states(self, encoding: Encoding, owner: Sequence[int], target: Padded) -> HiddenStates:
+    def hidden_states(self, encoding: EncoderOutput, owner: Sequence[int], target: Padded) -> HiddenStates:
         """As in `TorchEngine`, without padding."""
         if not self.system.decodes_tokens:
             return super().hidden_states(encoding, owner, target)

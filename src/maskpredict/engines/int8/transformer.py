@@ -1,9 +1,9 @@
-"""The transformer once more, for a CPU in eight bits: the same weights, with as little around them as possible.
+"""The transformer in int8 on a CPU, without padding and with little overhead per operation.
 
-A batch is laid end to end without filling. Linear layers in eight bits treat every token alone and exactly (see
-`linear.py`), and attention goes sentence by sentence, so a sentence comes out the same whatever stands beside it, and
-needs no padding for that. The last layer computes only the positions that are asked for. For one sentence the overhead
-of each call counts, so modules are not called: the weights in them are.
+The tokens of a batch are concatenated without padding. Int8 linear layers compute every token independently (see
+`linear.py`), and attention runs sentence by sentence, so a sentence's result does not depend on the batch. The last
+layer computes only the wanted positions. For one sentence the overhead of each call counts, so functions are called on
+the modules' weights, not the modules.
 
 Shape letters: B rows, S source positions, T target positions, N tokens of the batch end to end, M wanted positions,
 D width, H heads, K head size.
@@ -24,7 +24,7 @@ from maskpredict.model.transformer import DecoderLayer, EncoderLayer, Memory, Pa
 
 
 class Int8Transformer(Transformer):
-    """Takes over the parts of a transformer whose linear layers are those of `linear.py`."""
+    """A transformer's modules with the linear layers of `linear.py`."""
 
     sentence_by_sentence: ClassVar[bool] = True
 
@@ -46,7 +46,7 @@ class Int8Transformer(Transformer):
         x_ND = self.source(ids[valid_BS], layout.positions[valid_BS], slot=slot)
         for attention, feed_forward in self.encoder_steps:
             x_ND = feed_forward(attention(x_ND, lengths))
-        return _with_filling(self.encoder_norm(x_ND), valid_BS)
+        return _padded(self.encoder_norm(x_ND), valid_BS)
 
     def logits(self, hidden_RD: Tensor) -> Tensor:
         """As in `Transformer`."""
@@ -59,16 +59,16 @@ class Int8Transformer(Transformer):
             return super().decode_states(x, layout, memory, source, causal=causal)
         lengths, sources = layout.lengths_B.tolist(), source.lengths_B.tolist()
         x_ND = x[layout.valid_BT]
-        for (attention, cross, feed_forward), own in zip(self.decoder_steps, memory, strict=True):
-            of_rows = [_of_sentence(own.keys[row, :end], own.values[row, :end]) for row, end in enumerate(sources)]
-            x_ND = feed_forward(cross(attention(x_ND, lengths), lengths, of_rows))
-        return _with_filling(self.decoder_norm(x_ND), layout.valid_BT)
+        for (attention, cross, feed_forward), layer in zip(self.decoder_steps, memory, strict=True):
+            row_memory = [_by_head(layer.keys[row, :end], layer.values[row, :end]) for row, end in enumerate(sources)]
+            x_ND = feed_forward(cross(attention(x_ND, lengths), lengths, row_memory))
+        return _padded(self.decoder_norm(x_ND), layout.valid_BT)
 
     def memory_for_steps(self, encoded: Tensor) -> list[Memory]:
-        """As in `Transformer`, but keys [B, H, K, S] and values [B, H, S, K]: as products take them."""
+        """As in `Transformer`, but keys [B, H, K, S] and values [B, H, S, K], ready for matrix products."""
         return [
-            Memory(own.keys.permute(0, 2, 3, 1).contiguous(), own.values.transpose(1, 2).contiguous())
-            for own in self.memory(encoded)
+            Memory(layer.keys.permute(0, 2, 3, 1).contiguous(), layer.values.transpose(1, 2).contiguous())
+            for layer in self.memory(encoded)
         ]
 
     def new_past(self, rows: int, beams: int, positions: int) -> list[Past]:
@@ -84,17 +84,17 @@ class Int8Transformer(Transformer):
     ) -> Tensor:
         """As in `Transformer`."""
         x_ND = self.target(ids_BK, torch.full_like(ids_BK, time)).flatten(0, 1)
-        for (attention, cross, feed_forward), own_past, own_memory in zip(
+        for (attention, cross, feed_forward), layer_past, layer_memory in zip(
             self.decoder_steps, past, memory, strict=True
         ):
-            x_ND = attention.step(x_ND, own_past, time, seen_BKS)
-            x_ND = feed_forward(cross.step(x_ND, own_memory, source.valid_BT[:, None]))
+            x_ND = attention.step(x_ND, layer_past, time, seen_BKS)
+            x_ND = feed_forward(cross.step(x_ND, layer_memory, source.valid_BT[:, None]))
         hidden_ND: Tensor = self.decoder_norm(x_ND)
         return hidden_ND.view(*ids_BK.shape, -1)
 
 
 class _Past(Past):
-    """Keys [B, H, K, T, beams] and values [B, H, T, beams, K]: as products take them."""
+    """Keys [B, H, K, T, beams] and values [B, H, T, beams, K], ready for matrix products."""
 
     def grow(self, positions: int) -> None:
         """As in `Past`."""
@@ -103,7 +103,7 @@ class _Past(Past):
 
 
 class Int8HiddenStates:
-    """The decoder over a group of drafts, pass after pass; `owner` names the sentence of each."""
+    """The decoder over a group of drafts; `owner` is the row of each draft's source."""
 
     def __init__(
         self, transformer: Int8Transformer, memory: list[Memory], source: Padded, owner: Sequence[int], layout: Padded
@@ -112,17 +112,17 @@ class Int8HiddenStates:
         self.lengths: list[int] = layout.lengths_B.tolist()
         sources: list[int] = source.lengths_B.tolist()
         self.memory = [
-            [_of_sentence(layer.keys[row, : sources[row]], layer.values[row, : sources[row]]) for row in owner]
+            [_by_head(layer.keys[row, : sources[row]], layer.values[row, : sources[row]]) for row in owner]
             for layer in memory
         ]
-        self._choose(list(range(len(owner))))
+        self._select(list(range(len(owner))))
 
     def __call__(self, ids_BT: Tensor, wanted_BT: Tensor) -> Tensor:
-        """The decoder's output [M, D] at the wanted positions; rows without any are left out altogether."""
+        """Return the decoder's output [M, D] at the wanted positions; rows without any are not computed."""
         counts: list[int] = wanted_BT.sum(1).tolist()
         rows = [row for row, count in enumerate(counts) if count]
         if rows != self.rows:
-            self._choose(rows)
+            self._select(rows)
         transformer, lengths = self.transformer, [self.lengths[row] for row in rows]
         x = F.embedding(ids_BT.take(self.places_N), transformer.target.tokens.weight)
         x = torch.add(self.positions_ND, x, alpha=transformer.target.scale)
@@ -135,17 +135,17 @@ class Int8HiddenStates:
         hidden_MD: Tensor = transformer.decoder_norm(x)
         return hidden_MD
 
-    def _choose(self, rows: list[int]) -> None:
-        """Let only these rows take part."""
+    def _select(self, rows: list[int]) -> None:
+        """Compute only these rows from now on."""
         self.rows = rows
-        here_BT = torch.zeros_like(self.layout.valid_BT)
-        here_BT[rows] = self.layout.valid_BT[rows]
-        self.places_N = here_BT.flatten().nonzero()[:, 0]
-        self.positions_ND = self.transformer.target.positions(self.places_N % here_BT.shape[1])
+        active_BT = torch.zeros_like(self.layout.valid_BT)
+        active_BT[rows] = self.layout.valid_BT[rows]
+        self.places_N = active_BT.flatten().nonzero()[:, 0]
+        self.positions_ND = self.transformer.target.positions(self.places_N % active_BT.shape[1])
 
 
 class _Sublayer:
-    """What comes before and after each sublayer: layer norm and residual sum."""
+    """Layer norm and residual sum around a sublayer."""
 
     def __init__(self, residual: Residual) -> None:
         norm = residual.norm
@@ -153,11 +153,11 @@ class _Sublayer:
         self.weight, self.bias = norm.weight, norm.bias
 
     def before(self, x: Tensor) -> Tensor:
-        """What the sublayer takes, and may overwrite."""
+        """Return the sublayer's input, which it may overwrite."""
         return torch.layer_norm(x, self.shape, self.weight, self.bias, self.epsilon) if self.pre else x.clone()
 
     def after(self, x: Tensor, y: Tensor) -> Tensor:
-        """The sum of what the sublayer took and what it made of it, which is overwritten."""
+        """Return the residual sum; the sublayer's output y is overwritten."""
         y.add_(x)
         return y if self.pre else torch.layer_norm(y, self.shape, self.weight, self.bias, self.epsilon)
 
@@ -170,11 +170,11 @@ class _SelfAttention(_Sublayer):
 
     def __call__(self, x_ND: Tensor, lengths: Sequence[int]) -> Tensor:
         qkv = self.qkv(self.before(x_ND)).view(len(x_ND), 3, self.heads, -1)
-        memory = [_of_sentence(own[:, 1], own[:, 2]) for own in _sentences(qkv, lengths)]
+        memory = [_by_head(sentence[:, 1], sentence[:, 2]) for sentence in _sentences(qkv, lengths)]
         return self.after(x_ND, self.out(_attend(qkv[:, 0], lengths, memory)))
 
     def step(self, x_ND: Tensor, past: Past, time: int, seen_BKS: Tensor) -> Tensor:
-        """One position of each beam; `past` and `seen_BKS` as in `DecoderLayer.step`."""
+        """Run one position of each beam; `past` and `seen_BKS` as in `DecoderLayer.step`."""
         sentences, beams, keys = seen_BKS.shape
         q, k, v = self.qkv(self.before(x_ND)).view(sentences, beams, 3, self.heads, -1).unbind(2)
         past.keys[:, :, :, time], past.values[:, :, time] = k.permute(0, 2, 3, 1), v.transpose(1, 2)
@@ -193,7 +193,7 @@ class _CrossAttention(_Sublayer):
         return self.after(x_ND, self.out(_attend(q_NHK, lengths, memory)))
 
     def step(self, x_ND: Tensor, memory: Memory, seen_B1S: Tensor) -> Tensor:
-        """One position of each beam."""
+        """Run one position of each beam."""
         q_BKHK = self.q(self.before(x_ND)).view(len(seen_B1S), -1, *memory.keys.shape[1:3])
         return self.after(x_ND, self.out(_attend_seen(q_BKHK, memory, seen_B1S)))
 
@@ -201,41 +201,41 @@ class _CrossAttention(_Sublayer):
 class _FeedForward(_Sublayer):
     def __init__(self, layer: EncoderLayer | DecoderLayer) -> None:
         super().__init__(layer.feed_forward_residual)
-        own = layer.feed_forward
-        self.inner, self.activation, self.outer = _product(own.inner), own.activation, _product(own.outer)
+        self.inner, self.outer = _product(layer.feed_forward.inner), _product(layer.feed_forward.outer)
+        self.activation = layer.feed_forward.activation
 
     def __call__(self, x_ND: Tensor) -> Tensor:
         return self.after(x_ND, self.outer(self.activation(self.inner(self.before(x_ND)))))
 
 
-def _of_sentence(keys_SHK: Tensor, values_SHK: Tensor) -> Memory:
-    """Keys [H, K, S] and values [H, S, K] of one sentence, head by head."""
+def _by_head(keys_SHK: Tensor, values_SHK: Tensor) -> Memory:
+    """Return keys [H, K, S] and values [H, S, K] of one sentence."""
     return Memory(keys_SHK.permute(1, 2, 0), values_SHK.transpose(0, 1))
 
 
 def _attend(q_NHK: Tensor, lengths: Sequence[int], memory: Sequence[Memory]) -> Tensor:
-    """Attention of each sentence's queries to its own keys, [N, D].
+    """Return attention of each sentence's queries to its keys, [N, D].
 
-    Matrix products and softmax one by one: for the few positions of a sentence that is faster than PyTorch's attention,
-    whose result also depends on the number of threads.
+    For the few positions of a sentence, separate products and softmax are faster than PyTorch's attention, whose result
+    also depends on the number of threads.
     """
     scale = q_NHK.shape[-1] ** -0.5
     heads = []
-    for q_THK, own in zip(_sentences(q_NHK, lengths), memory, strict=True):
-        weights_HTS = torch.bmm(q_THK.transpose(0, 1), own.keys).mul_(scale).softmax(-1)
-        heads.append(torch.bmm(weights_HTS, own.values).transpose(0, 1))
+    for q_THK, sentence in zip(_sentences(q_NHK, lengths), memory, strict=True):
+        weights_HTS = torch.bmm(q_THK.transpose(0, 1), sentence.keys).mul_(scale).softmax(-1)
+        heads.append(torch.bmm(weights_HTS, sentence.values).transpose(0, 1))
     return torch.cat(heads).flatten(1)
 
 
 def _attend_seen(q: Tensor, memory: Memory, seen: Tensor) -> Tensor:
-    """Attention of the beams of each sentence to the keys that they see, [N, D]; q is [B, beams, H, K]."""
+    """Return attention of each sentence's beams to the keys where `seen`, [N, D]; q is [B, beams, H, K]."""
     weights = torch.matmul(q.transpose(1, 2), memory.keys).mul_(q.shape[-1] ** -0.5)
     weights = weights.masked_fill_(~seen[:, None], float("-inf")).softmax(-1)
     return torch.matmul(weights, memory.values).transpose(1, 2).flatten(0, 1).flatten(1)
 
 
-def _with_filling(x_ND: Tensor, valid_BT: Tensor) -> Tensor:
-    """Sentences that lie end to end as rows of one width, [B, T, D]."""
+def _padded(x_ND: Tensor, valid_BT: Tensor) -> Tensor:
+    """Return concatenated sentences as padded rows [B, T, D]."""
     x_BTD = x_ND.new_zeros(*valid_BT.shape, x_ND.shape[1])
     x_BTD[valid_BT] = x_ND
     return x_BTD
@@ -251,5 +251,5 @@ def _product(linear: nn.Module) -> Callable[[Tensor], Tensor]:
 
 
 def _layers(layers: nn.ModuleList) -> list[DecoderLayer]:
-    # Encoder layers have all that is asked of them here; ModuleList forgets which kind it holds.
+    # ModuleList is not generic; encoder layers have all attributes that are used here.
     return list(layers)  # type: ignore[arg-type]

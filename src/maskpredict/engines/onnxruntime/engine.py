@@ -1,6 +1,6 @@
-"""onnxruntime on a CPU, in int8 or float32, without PyTorch: the fastest way through passes over whole sentences.
+"""onnxruntime on a CPU, in int8 or float32, without PyTorch: the fastest engine for systems that decode in passes.
 
-Each draft is computed by itself, in its own shape, so a translation does not depend on the batch.
+Each draft is computed by itself without padding, so a translation does not depend on the batch.
 
 Shape letters: B rows, T positions, M masked positions, L lengths, V vocabulary.
 """
@@ -19,7 +19,7 @@ from maskpredict.decoding.engine import Engine, Prediction, Query
 from maskpredict.engines.onnxruntime.fairseq_lengths import fairseq_length_log_probs
 from maskpredict.engines.onnxruntime.graph import Arrays
 from maskpredict.engines.onnxruntime.graphs import LENGTH_TABLE, decoder_graph, memory_names, source_graph
-from maskpredict.engines.onnxruntime.program import Program, Workers
+from maskpredict.engines.onnxruntime.program import Program, WorkerThreads
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder
 
@@ -41,7 +41,7 @@ class OnnxruntimeEngine(Engine):
         self.has_states = contents.system == "ctc"
         self.begins_with_bos = contents.system.startswith("fairseq")
         self.length_table = contents.weights[LENGTH_TABLE] if self.begins_with_bos else None
-        self.workers = Workers(threads)
+        self.workers = WorkerThreads(threads)
         int8 = compute_type == "int8"
         source = partial(source_graph, contents.config, contents.weights, slot=self.has_slot, int8=int8)
         decoder = partial(decoder_graph, contents.config, contents.weights, int8=int8)
@@ -80,7 +80,7 @@ class Source:
     """A sentence after the encoder."""
 
     inputs: Arrays
-    """Inputs of the decoder's graph that depend on the source alone."""
+    """Inputs of the decoder graph that depend on the source alone."""
     length_log_probs_L: npt.NDArray[np.float32] | None = None
     positions: int | None = None
 
@@ -119,7 +119,7 @@ class EncodedEach:
 
 
 class OnnxruntimePasses:
-    """Passes over drafts, one run of the decoder's graph for each."""
+    """Passes over drafts: a run of the decoder graph for each draft."""
 
     def __init__(self, engine: OnnxruntimeEngine, sources: list[Source], lengths: Sequence[int]) -> None:
         self.engine, self.sources, self.lengths = engine, sources, lengths
@@ -184,18 +184,18 @@ class OnnxruntimePasses:
 def _without_end(
     answer: Arrays, no_end_M: npt.NDArray[np.bool_], eos: int
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return tokens, log-probabilities and given ones as if the end mark were impossible at some positions."""
+    """Return tokens, log-probabilities and those of given tokens, with the end mark suppressed where `no_end_M`."""
     token_MC, log_prob_MC, given_MG = answer["token"], answer["log_prob"], answer["given_log_prob"]
     second_M = no_end_M & (token_MC[:, 0] == eos)
     token_M = np.where(second_M, token_MC[:, 1], token_MC[:, 0])
     log_prob_M = np.where(second_M, log_prob_MC[:, 1], log_prob_MC[:, 0])
-    left_M = np.where(no_end_M, np.log1p(-np.exp(given_MG[:, 1].astype(np.float64))), 0.0).astype(np.float32)
-    return token_M, log_prob_M - left_M, given_MG - left_M[:, None]
+    norm_M = np.where(no_end_M, np.log1p(-np.exp(given_MG[:, 1].astype(np.float64))), 0.0).astype(np.float32)
+    return token_M, log_prob_M - norm_M, given_MG - norm_M[:, None]
 
 
 @lru_cache(maxsize=16)
 def penalties(suppressed: tuple[int, ...], vocabulary: int) -> npt.NDArray[np.float32]:
-    """Return what is added to the logits [V]: -inf for tokens that are never predicted."""
+    """Return an addend for logits [V]: -inf for suppressed tokens, 0 for all others."""
     penalties_V = np.zeros(vocabulary, np.float32)
     penalties_V[list(suppressed)] = -np.inf
     return penalties_V

@@ -19,15 +19,15 @@ from maskpredict.model.config import ModelConfig
 from maskpredict.model.stored_weights import Weights
 
 END = np.iinfo(np.int64).max
-"""End of a slice that takes all there is."""
+"""End of a slice up to the end of an axis."""
 LENGTH_TABLE, STRETCH = "length.table.weight", "split"
-"""Weights of a CMLM's length head and of a CTC model's map from one encoder state to several."""
+"""Weights of a CMLM's length head, and of a CTC model's layer that turns each encoder state into several."""
 
 
 def source_graph(config: ModelConfig, weights: Weights, *, slot: bool, int8: bool) -> Graph:
-    """Return the encoder, and what the decoder needs of its output.
+    """Return the encoder, with the decoder's cross-attention keys and values.
 
-    With `slot`, the LENGTH vector stands in front of the source, without a position of its own. The length head reads
+    With `slot`, the LENGTH vector stands in front of the source, without a position embedding. The length head reads
     its output, and the decoder does not see it.
     """
     graph = Graph()
@@ -52,8 +52,8 @@ def source_graph(config: ModelConfig, weights: Weights, *, slot: bool, int8: boo
         stretched = layers.linear(encoded, STRETCH)
         graph.node("Reshape", stretched, graph.integers(1, -1, config.width), output="states")
     for depth in range(config.decoder_layers):
-        both = layers.split(layers.linear(encoded, f"transformer.decoder.{depth}.cross.kv"), 2)
-        for name, part in zip(memory_names(depth), both, strict=True):
+        keys_values = layers.split(layers.linear(encoded, f"transformer.decoder.{depth}.cross.kv"), 2)
+        for name, part in zip(memory_names(depth), keys_values, strict=True):
             layers.stacked_heads(part, output=name)
     return graph
 
@@ -68,7 +68,7 @@ def _add_length_log_probs(graph: Graph, encoded: str) -> None:
 
 
 def decoder_graph(config: ModelConfig, weights: Weights, *, int8: bool) -> Graph:
-    """Return a pass of the decoder. From the last layer's queries on, only `wanted` positions are computed."""
+    """Return a decoder pass. From the last layer's queries on, only `wanted` positions are computed."""
     graph = Graph()
     layers = Layers(graph, config, weights, int8=int8)
     wanted = graph.input("wanted", ["M"], np.int64)
@@ -100,7 +100,7 @@ def _decoder_input(layers: Layers) -> str:
 
 def _add_predictions(graph: Graph, logits: str) -> None:
     log_probs = graph.node("LogSoftmax", logits, output="log_probs", axis=-1)
-    # Of equally likely tokens, TopK takes the one with the lowest id first.
+    # TopK puts the lowest id of equally likely tokens first.
     graph.nodes("TopK", log_probs, graph.input("best", [1], np.int64), outputs=["log_prob", "token"], axis=-1)
     given = graph.input("given", ["M", "G"], np.int64)
     graph.node("GatherElements", log_probs, given, output="given_log_prob", axis=1)

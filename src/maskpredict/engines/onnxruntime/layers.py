@@ -1,7 +1,7 @@
 """The transformer's layers as ONNX nodes, from the weights of a model folder; `model/transformer.py` in PyTorch.
 
-In int8, a weight matrix is quantized with one scale a row, and the input of a product with one scale for the whole
-sentence, which is why sentences are not computed together: their results would depend on each other.
+In int8, a weight matrix has one scale per row, and the input of a product has one scale for all its rows. So sentences
+are not computed together: their results would depend on each other.
 
 Shape letters: N positions, D width, H heads, K head size, V vocabulary.
 """
@@ -41,8 +41,8 @@ class Layers:
 
     def logits(self, x: str, penalties: str, output: str = "") -> str:
         """Return x [N, D] times the output matrix, plus penalties [V]."""
-        own = "transformer.output.weight"
-        return self._product(x, own if own in self.weights else self._tokens("target"), penalties, output)
+        name = "transformer.output.weight"
+        return self._product(x, name if name in self.weights else self._tokens("target"), penalties, output)
 
     def attended(self, q: str, k: str, v: str, name: str) -> str:
         """Return multi-head attention and its output projection."""
@@ -50,11 +50,11 @@ class Layers:
         return self.linear(heads, f"{name}.out")
 
     def split(self, x: str, parts: int) -> list[str]:
-        """Cut the last axis into equal parts."""
+        """Split the last axis into equal parts."""
         return self.graph.nodes("Split", x, outputs=[""] * parts, axis=-1, num_outputs=parts)
 
     def normed(self, x: str, name: str, output: str = "") -> str:
-        """Return x after a layer norm, or as it is where the model has none of that name."""
+        """Return x after a layer norm, or x itself if the model has none of that name."""
         if f"{name}.weight" not in self.weights:
             return self.graph.node("Identity", x, output=output)
         scale, bias = self._float32(f"{name}.weight"), self._float32(f"{name}.bias")
@@ -63,24 +63,24 @@ class Layers:
         )
 
     def feed_forward(self, x: str, name: str) -> str:
-        """Return what a feed-forward sublayer makes of x."""
+        """Return the output of a feed-forward sublayer."""
         inner = self.linear(x, f"{name}.inner")
         gelu = self.config.activation == "gelu"
         active = self.graph.node("Gelu", inner, domain=MICROSOFT) if gelu else self.graph.node("Relu", inner)
         return self.linear(active, f"{name}.outer")
 
     def stacked_heads(self, x: str, output: str = "") -> str:
-        """Return x [1, N, D] as [1, H, N, K], which is how attention takes keys and values."""
+        """Return x [1, N, D] as [1, H, N, K], the layout of keys and values."""
         heads = self.graph.node("Reshape", x, self.graph.integers(0, 0, self.config.heads, -1))
         return self.graph.node("Transpose", heads, output=output, perm=[0, 2, 1, 3])
 
     def _tokens(self, side: str) -> str:
         """Return the name of a side's embedding table; a tied one is stored under its first name only."""
-        own = f"transformer.{side}.tokens.weight"
-        return own if own in self.weights else "transformer.source.tokens.weight"
+        name = f"transformer.{side}.tokens.weight"
+        return name if name in self.weights else "transformer.source.tokens.weight"
 
     def _rows(self, name: str, ids: str) -> str:
-        """Return rows of a matrix in float32. A matrix stored in int8 stays so, which saves memory."""
+        """Return rows of a matrix in float32. A matrix stored in int8 stays in int8, which saves memory."""
         matrix = stored_int8(self.weights, name)
         if matrix is None:
             return self.graph.node("Gather", self._float32(name), ids)
@@ -99,7 +99,7 @@ class Layers:
 
     def _quantized(self, name: str) -> list[tuple[str, npt.NDArray[Any]]]:
         matrix = int8_matrix(self.weights, name)
-        # onnxruntime quantizes inputs to eight bits on any CPU, so it is the weights that have to give way.
+        # onnxruntime quantizes inputs to eight bits on any CPU, so only fewer bits of the weights avoid saturation.
         matrix = matrix.in_seven_bits() if int8_sums_saturate() else matrix
         zeros = np.zeros(len(matrix.scales), np.int8)
         return [("numbers", matrix.numbers.T), ("scales", matrix.scales), ("zeros", zeros)]

@@ -1,7 +1,7 @@
-"""A graph ready to run: sessions made when they are first needed, and the threads that run them.
+"""A graph ready to run: onnxruntime sessions, created at first use, and the threads that run them.
 
-A lone sentence is computed by all threads together. Several are computed at the same time by one thread each, which
-spares the threads the sharing of small pieces of work.
+A single sentence uses all threads. Several sentences run in parallel with one thread each, because splitting one
+sentence's small operators over threads costs more.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from maskpredict.memory import trim_memory
 T = TypeVar("T")
 
 
-class Workers:
-    """Threads that each compute one sentence at a time."""
+class WorkerThreads:
+    """A thread pool whose threads compute one sentence at a time each."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self._local = local()
-        self._pool = ThreadPoolExecutor(threads, "maskpredict", initializer=self._mark)
+        self._pool = ThreadPoolExecutor(threads, "maskpredict", initializer=self._mark_worker)
 
     def run(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
-        """Call the tasks, several at the same time, and return their results in order."""
+        """Call the tasks in parallel, and return their results in order."""
         if len(tasks) == 1:
             return [tasks[0]()]
         return list(self._pool.map(lambda task: task(), tasks))
 
     def threads_here(self) -> int:
-        """Return how many threads a computation may use: one inside a task among several, else all."""
+        """Return the threads that a computation may use: one inside a parallel task, else all."""
         return 1 if getattr(self._local, "is_worker", False) else self.threads
 
-    def _mark(self) -> None:
+    def _mark_worker(self) -> None:
         self._local.is_worker = True
 
 
 class Program:
-    """Runs a graph, which `build` makes; it is built once for each number of threads, and not kept."""
+    """Runs the graph that `build` returns. A session is created for each number of threads; the graph is not kept."""
 
-    def __init__(self, build: Callable[[], Graph], workers: Workers) -> None:
+    def __init__(self, build: Callable[[], Graph], workers: WorkerThreads) -> None:
         self.build, self.workers = build, workers
         self.sessions: dict[int, InferenceSession] = {}
         self.lock = Lock()
@@ -69,9 +69,9 @@ def _open(graph: Graph, threads: int) -> InferenceSession:
     options = SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    # Threads must not spin when a run has ended: another program, or another model, may have work for the core.
+    # Do not let threads spin after a run: other sessions and processes need the cores.
     options.add_session_config_entry("session.force_spinning_stop", "1")
-    # The arena is no faster here than the system's allocator, and gives nothing back.
+    # The arena is no faster here than the system's allocator, and never returns memory.
     options.enable_cpu_mem_arena = False
     values = [OrtValue.ortvalue_from_numpy(array) for array in graph.weights.values()]
     options.add_external_initializers(list(graph.weights), values)
@@ -79,6 +79,6 @@ def _open(graph: Graph, threads: int) -> InferenceSession:
         graph.model().SerializeToString(),
         options,
         providers=["CPUExecutionProvider"],
-        # A residual sum and a layer norm in one operator take longer than one after the other.
+        # The fused residual sum and layer norm is slower than two operators.
         disabled_optimizers=["SkipLayerNormFusion"],
     )

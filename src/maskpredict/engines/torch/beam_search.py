@@ -1,9 +1,9 @@
 """Beam search over an autoregressive model: the baseline, the teacher, and with one beam the greedy decoder.
 
 Scores are log-probabilities divided by length^alpha. A sentence is finished when it has as many finished hypotheses as
-beams. All sentences and beams advance together in a few vectorised operations per step, finished sentences leave the
-batch, and the model's incremental state is hidden behind `advance`. Shape letters: B sentences, K beams, C candidates,
-T positions, V vocabulary, R = B * K rows.
+beams. All beams advance together in a few vectorised operations per step, finished sentences leave the batch, and
+`advance` hides the model's incremental state. Shape letters: B sentences, K beams, C candidates, T positions, V
+vocabulary, R = B * K rows.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from maskpredict.model.padding import ROWS, round_up
 
 Advance = Callable[[Tensor, Tensor | None, int], Tensor]
 """(last tokens [R], the row of the previous step that each continues [R] or None for the same rows, time) -> logits
-[R, V]. Rows become fewer when finished sentences leave; a sentence's beams always stand side by side."""
+[R, V]. Rows become fewer when finished sentences leave; a sentence's beams are always in adjacent rows."""
 
-LEAVE_EVERY = 4
-"""Steps between two looks at whether enough sentences are finished to be worth leaving behind."""
+CHECK_EVERY = 4
+"""Steps between two checks for finished sentences, which leave the batch."""
 
 
 @dataclass(frozen=True)
 class SearchShape:
-    """The sizes of a search; searches of one shape and the same settings make the same steps."""
+    """The sizes and settings that determine a search's steps."""
 
     sentences: int
     source_width: int
     width: int
-    """Longest target of a source that wide."""
+    """Longest target of a source of that width."""
     settings: BeamSettings
 
     @property
@@ -45,7 +45,7 @@ class SearchShape:
 
 @dataclass
 class Beams:
-    """Hypotheses side by side; unused places score -inf."""
+    """Hypotheses of each sentence; unused places score -inf."""
 
     scores_BK: Tensor
     tokens_BKT: Tensor
@@ -53,7 +53,7 @@ class Beams:
 
     @classmethod
     def empty(cls, rows: int, beams: int, width: int, fill: int, device: torch.device) -> Beams:
-        """Places for `beams` hypotheses per sentence, none of them taken."""
+        """Return unused places for `beams` hypotheses per sentence."""
         return cls(
             torch.full((rows, beams), -math.inf, device=device),
             torch.full((rows, beams, width), fill, dtype=torch.long, device=device),
@@ -61,44 +61,44 @@ class Beams:
         )
 
     def pick(self, index_BC: Tensor, scores_BC: Tensor) -> Beams:
-        """The hypotheses at `index_BC`, with new scores."""
+        """Return the hypotheses at `index_BC`, with new scores."""
         deep = index_BC[:, :, None].expand(-1, -1, self.tokens_BKT.shape[2])
         return Beams(scores_BC, self.tokens_BKT.gather(1, deep), self.log_probs_BKT.gather(1, deep))
 
     def select(self, sentences: Tensor) -> Beams:
-        """The hypotheses of some sentences."""
+        """Return the hypotheses of some sentences."""
         return Beams(self.scores_BK[sentences], self.tokens_BKT[sentences], self.log_probs_BKT[sentences])
 
     def replace(self, sentences: Tensor, others: Beams) -> None:
-        """Write the hypotheses of some sentences over what was there."""
+        """Overwrite the hypotheses of some sentences."""
         self.scores_BK[sentences] = others.scores_BK
         self.tokens_BKT[sentences] = others.tokens_BKT
         self.log_probs_BKT[sentences] = others.log_probs_BKT
 
 
 def beam_search(search: Search) -> Beams:
-    """Run a search to its end; returns the best finished hypotheses of each sentence, best first."""
+    """Run a search to its end, and return the finished hypotheses of each sentence, best first."""
     rows, beams, width = search.done.tokens_BKT.shape
     device = search.limits_B.device
     result = Beams.empty(rows, beams, width, search.eos, device)
-    here_B = torch.arange(rows, device=device)  # the sentences that are still in the batch
+    active_B = torch.arange(rows, device=device)  # the sentences still in the batch
     for time in range(width):
         search.step(time)
-        looking = time % LEAVE_EVERY == LEAVE_EVERY - 1
-        if (looking or device.type == "cpu") and bool(search.finished_B.all()):  # a GPU would wait for each look
+        checking = time % CHECK_EVERY == CHECK_EVERY - 1
+        if (checking or device.type == "cpu") and bool(search.finished_B.all()):  # each check synchronizes a GPU
             break
-        if looking and (stay := _unfinished(search.finished_B)) is not None:
-            result.replace(here_B, search.done)
-            here_B = here_B[stay]
-            search.go_on_with(stay)
-    result.replace(here_B, search.done)
+        if checking and (stay := _unfinished(search.finished_B)) is not None:
+            result.replace(active_B, search.done)
+            active_B = active_B[stay]
+            search.keep_sentences(stay)
+    result.replace(active_B, search.done)
     return result
 
 
 class Search:
-    """A beam search in progress: all its state is tensors, and a step does not wait for any of their values.
+    """A beam search in progress: its state is tensors, and a step does not read their values on the host.
 
-    `rows` sentences with `beams` hypotheses each, whose lengths are limited by `limits_B`, and that by `width`.
+    It has `rows` sentences with `beams` hypotheses each, of at most `limits_B` tokens; no limit exceeds `width`.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Search:
         self.advance, self.beams, self.limits_B, self.eos = advance, beams, limits_B, eos
         self.length_penalty = length_penalty
         self.alive, self.done = (Beams.empty(rows, beams, width, eos, device) for _ in range(2))
-        self.alive.scores_BK[:, 0] = 0.0  # all beams start alike: let only the first one count
+        self.alive.scores_BK[:, 0] = 0.0  # all beams start equal, so only the first counts
         self.finished_B = torch.zeros(rows, dtype=torch.bool, device=device)
         self.last_R = torch.full((rows * beams,), bos, dtype=torch.long, device=device)
         self.origin_R: Tensor | None = None
@@ -136,8 +136,8 @@ class Search:
         first_row_B1 = torch.arange(len(self.limits_B), device=self.last_R.device)[:, None] * self.beams
         self.origin_R = (first_row_B1 + from_BC.gather(1, best.indices)).flatten() if self.beams > 1 else None
 
-    def go_on_with(self, stay_B: Tensor) -> None:
-        """Leave all other sentences behind."""
+    def keep_sentences(self, stay_B: Tensor) -> None:
+        """Keep only these sentences in the batch."""
         rows_R = (stay_B[:, None] * self.beams + torch.arange(self.beams, device=stay_B.device)).flatten()
         self.origin_R = rows_R if self.origin_R is None else self.origin_R[rows_R]
         self.last_R, self.limits_B = self.last_R[rows_R], self.limits_B[stay_B]
@@ -145,7 +145,7 @@ class Search:
 
 
 def _unfinished(finished_B: Tensor) -> Tensor | None:
-    """The sentences to go on with, when enough of them can be left behind; their number stays a multiple of ROWS."""
+    """Return the sentences to keep, rounded up to a multiple of ROWS; None if too few can be dropped."""
     staying = round_up(int((~finished_B).sum()), ROWS)
     if staying > 0.8 * len(finished_B):
         return None
@@ -156,10 +156,10 @@ def _unfinished(finished_B: Tensor) -> Tensor | None:
 def _best_continuations(
     alive: Beams, logits_RV: Tensor, at_limit_B: Tensor, time: int, eos: int
 ) -> tuple[Beams, Tensor]:
-    """The 2K best continuations of each sentence, and the beam each came from.
+    """Return the 2K best continuations of each sentence, and the beam each continues.
 
-    Twice as many as there are beams, so that K are left if all the ended ones are taken out. A sentence that is as long
-    as it may be has the end mark as its only continuation.
+    At least K of them do not end, because a beam has one end mark. At its length limit, a sentence has the end mark as
+    its only continuation.
     """
     rows, beams = alive.scores_BK.shape
     top = best_tokens(logits_RV, min(2 * beams, logits_RV.shape[1]))
@@ -182,10 +182,10 @@ def _best_continuations(
 
 
 def _merge(done: Beams, candidates: Beams, ended_BC: Tensor, norm: float) -> Beams:
-    """The K best of the finished hypotheses and those that end now; an end outside the first K does not count."""
+    """Return the K best of the finished hypotheses and those that end now, among the first K candidates."""
     beams = done.scores_BK.shape[1]
     ranked_low_C = torch.arange(ended_BC.shape[1], device=ended_BC.device) >= beams
-    full_B1 = done.scores_BK[:, -1:] > -math.inf  # the sentence is finished: nothing is added any more
+    full_B1 = done.scores_BK[:, -1:] > -math.inf  # the sentence is finished
     scores = (candidates.scores_BK / norm).masked_fill(~ended_BC | ranked_low_C | full_B1, -math.inf)
     both = Beams(
         torch.cat([done.scores_BK, scores], 1),

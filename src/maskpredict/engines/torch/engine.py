@@ -1,4 +1,4 @@
-"""The plain engine: PyTorch on any device, in float32 or half precision.
+"""The general engine: PyTorch on any device, in float32 or half precision.
 
 Shape letters: B rows, T positions, L lengths.
 """
@@ -29,18 +29,18 @@ from maskpredict.model.layout import Padded
 from maskpredict.model.padding import round_up
 from maskpredict.model.transformer import Transformer
 from maskpredict.systems.autoregressive import Autoregressive
-from maskpredict.systems.base import Encoding, System
+from maskpredict.systems.base import EncoderOutput, System
 
 T = TypeVar("T")
 
 GPU_GROUP_POSITIONS = 16_384
-"""Positions of drafts that take a GPU longer to compute than Python to launch the kernels."""
+"""Positions of drafts from which the kernels take longer to run than Python takes to launch them."""
 MAX_BATCH_TOKENS = 262_144
-"""Default batch size on a GPU, beyond which more hardly pays."""
+"""Largest default batch on a GPU; a larger one is hardly faster."""
 BYTES_PER_TOKEN = 100_000
-"""GPU memory a batch needs: a search with five beams is what needs most."""
+"""GPU memory per token of a batch, measured for a search with five beams, which needs most."""
 GPU_WINDOW = 8_192
-"""Lines of a stream looked at together on a GPU."""
+"""`Engine.window` on a GPU."""
 
 StartSearch = Callable[[Transformer, Tokens, Tensor, int], Search]
 """(model, sources, longest length of each target, the longest of all) -> a search before its first step."""
@@ -86,8 +86,8 @@ class TorchEngine(CausalEngine):
         assert isinstance(encoding.layout, Padded)
         return EncodedSources(self, encoding)
 
-    def hidden_states(self, encoding: Encoding, owner: Sequence[int], target: Padded) -> HiddenStates:
-        """Return what runs the decoder over drafts of this layout."""
+    def hidden_states(self, encoding: EncoderOutput, owner: Sequence[int], target: Padded) -> HiddenStates:
+        """Return a function that runs the decoder over drafts of this layout."""
         return PaddedHiddenStates(self.system, encoding, owner, target)
 
     @torch.inference_mode()
@@ -95,8 +95,7 @@ class TorchEngine(CausalEngine):
         self, sources: Sequence[Sequence[int]], limits: Sequence[int], settings: BeamSettings
     ) -> list[list[Hypothesis]]:
         """As in `CausalEngine`."""
-        # Except in int8, the search takes a whole number of eight rows, see model.padding.ROWS; the added sentences
-        # are thrown away.
+        # Except in int8, the number of rows is a multiple of model.padding.ROWS; the added sentences are dropped.
         rows = len(sources) if self.transformer.sentence_by_sentence else round_up(len(sources))
         missing = rows - len(sources)
         source = pad([*sources, *[sources[-1]] * missing], self.special.pad, self.system.device)
@@ -124,7 +123,7 @@ class TorchEngine(CausalEngine):
         return hypotheses_of(beams, settings.num_hypotheses, self.special.eos)[: len(sources)]
 
     def search_kind(self, transformer: Transformer, beams: int) -> type[Search]:
-        """Return the implementation of a beam search's steps."""
+        """Return the class that implements a beam search's steps."""
         return Search
 
     def run_search(self, shape: SearchShape, source: Tokens, limits_B: Tensor, start: StartSearch) -> Beams:
@@ -145,7 +144,7 @@ class EncodedSources:
     """Sources after the encoder."""
 
     engine: TorchEngine
-    encoding: Encoding
+    encoding: EncoderOutput
 
     @property
     def length_log_probs_BL(self) -> npt.NDArray[np.float32]:
@@ -163,7 +162,7 @@ class EncodedSources:
         return counts
 
     def groups(self, lengths: Sequence[int]) -> list[list[int]]:
-        """As in `Encoded`: drafts of one padded width, or on a GPU in half precision as many as keep it busy."""
+        """As in `Encoded`: drafts of one padded width; on a GPU in half precision, of similar width."""
         if self.engine.transformer.sentence_by_sentence and self.engine.system.decodes_tokens:
             return [list(range(len(lengths)))]
         similar = self.engine.batch_policy is BatchPolicy.SIMILAR_WIDTH
@@ -181,13 +180,13 @@ class EncodedSources:
 
 
 def gpu_batch_tokens(device: torch.device) -> int:
-    """Return the default batch size on a GPU: one that takes up to a quarter of its memory."""
+    """Return the default batch size on a GPU, which takes up to a quarter of its memory."""
     memory = torch.cuda.get_device_properties(device).total_memory
     return min(MAX_BATCH_TOKENS, memory // 4 // BYTES_PER_TOKEN)
 
 
 def groups_by_width(lengths: Sequence[int], at_least: int = 0) -> list[list[int]]:
-    """Divide rows by padded width, the widest first; narrower ones join until a group has `at_least` positions."""
+    """Group rows by padded width, the widest first; narrower ones join until a group has `at_least` positions."""
     widths = [round_up(length) for length in lengths]
     groups: list[list[int]] = []
     for width in sorted(set(widths), reverse=True):

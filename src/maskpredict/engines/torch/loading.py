@@ -26,6 +26,6 @@ def empty_system(contents: ModelFolder) -> System:
 
 
 def set_threads(asked: int | None, device: str) -> None:
-    """Set PyTorch's threads for the process: as many as asked for, on a CPU a few by default."""
+    """Set PyTorch's threads for the process: the number asked for, or by default at most `MAX_THREADS` on a CPU."""
     if asked is not None or device == "cpu":
         torch.set_num_threads(asked or min(MAX_THREADS, torch.get_num_threads()))

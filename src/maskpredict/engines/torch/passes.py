@@ -1,4 +1,4 @@
-"""Decoder passes with PyTorch: the same drafts, pass after pass, looking at masked positions only.
+"""Decoder passes with PyTorch: predictions at the masked positions of a group of drafts.
 
 Shape letters: B rows (drafts), T positions, M masked positions, R some of them, D width, V vocabulary.
 """
@@ -15,7 +15,7 @@ from maskpredict.model.batch import pad, pad_rows
 from maskpredict.model.best_tokens import predicted, rows_at_once
 from maskpredict.model.layout import Padded
 from maskpredict.model.transformer import Memory, Transformer
-from maskpredict.systems.base import Encoding, System
+from maskpredict.systems.base import EncoderOutput, System
 
 HiddenStates = Callable[[Tensor, Tensor], Tensor]
 """(tokens_BT, wanted_BT) -> the decoder's output [M, D] at the wanted positions, row by row."""
@@ -37,8 +37,8 @@ class TorchPasses:
         given_M = None if query.given_BT is None else query.given_BT[masked_BT]
         answer = predicted(self._logits(tokens_BT, masked_BT, query), given_M)
 
-        def at_places(found_M: Tensor) -> Tensor:
-            return found_M.new_zeros(masked_BT.shape).masked_scatter_(masked_BT, found_M)
+        def at_places(values_M: Tensor) -> Tensor:
+            return values_M.new_zeros(masked_BT.shape).masked_scatter_(masked_BT, values_M)
 
         given_log_probs = None if answer.given_log_probs_M is None else at_places(answer.given_log_probs_M)
         return Prediction(at_places(answer.tokens_M), at_places(answer.log_probs_M), given_log_probs)
@@ -53,7 +53,7 @@ class TorchPasses:
     def _logits(self, tokens_BT: Tensor, wanted_BT: Tensor, query: Query) -> Iterator[Tensor]:
         """Yield logits [R, V] at the wanted positions, some at a time.
 
-        Only wanted positions need the vocabulary, by far the largest matrix product.
+        The output projection, by far the largest matrix product, runs at the wanted positions only.
         """
         hidden_MD = self.hidden(tokens_BT, wanted_BT)
         suppressed = torch.tensor(query.suppress, dtype=torch.long, device=hidden_MD.device)
@@ -72,7 +72,7 @@ class TorchPasses:
 class PaddedHiddenStates:
     """The decoder over rows of one padded width."""
 
-    def __init__(self, system: System, encoding: Encoding, owner: Sequence[int], target: Padded) -> None:
+    def __init__(self, system: System, encoding: EncoderOutput, owner: Sequence[int], target: Padded) -> None:
         assert isinstance(encoding.layout, Padded)
         self.system, self.encoding, self.all_sources, self.target = system, encoding, encoding.layout, target
         self.owner_B = torch.tensor(list(owner), device=target.lengths_B.device)
@@ -92,7 +92,7 @@ class PaddedHiddenStates:
         return hidden_BTD[wanted_BT[active_B]]
 
     def _select(self, active_B: Tensor) -> None:
-        """Let only these rows take part."""
+        """Compute only these rows from now on."""
         self.active_B = active_B
         self.active_target = self.target.select(active_B)
         self.active_owner_B = self.owner_B[active_B]

@@ -53,12 +53,12 @@ def _log_probs(system: Autoregressive, hidden_ND: Tensor, ids_N: Tensor, suppres
 
 
 def hypotheses_of(beams: Beams, count: int, eos: int) -> list[list[Hypothesis]]:
-    """Return the best `count` hypotheses of each sentence, or as many as there are."""
+    """Return the best `count` hypotheses of each sentence, or all if there are fewer."""
     scores = beams.scores_BK[:, :count].tolist()
     tokens = beams.tokens_BKT[:, :count].tolist()
     log_probs = beams.log_probs_BKT[:, :count].tolist()
     return [
-        [_hypothesis(*one, eos) for one in zip(*sentence, strict=True) if one[0] > -math.inf]
+        [_hypothesis(*beam, eos) for beam in zip(*sentence, strict=True) if beam[0] > -math.inf]
         for sentence in zip(scores, tokens, log_probs, strict=True)
     ]
 
