@@ -5,8 +5,8 @@
 For every layer and several numbers of rows, in float16: microseconds of one launch in a recorded graph of many, one
 after the other as in a translation, with weights that come from memory and with weights that are in the cache; which
 way of cutting up is fastest, against the one that `kernels.linear_blocks` and `kernels.vocabulary` choose; and
-PyTorch's own kernels. Then attention to the source, from the norm on, as one kernel and as two. Then the chosen ways of all layers once more,
-without being started before the kernel in front of them has ended (`kernels.pdl`).
+PyTorch's own kernels. Then attention to the source, from the norm on, as one kernel and as two. Then the chosen ways of
+all layers once more, without being started before the kernel in front of them has ended (`kernels.pdl`).
 Takes a minute, most of it compiling.
 """
 

@@ -30,7 +30,7 @@ from maskpredict.systems.autoregressive import Autoregressive
 from maskpredict.systems.base import System
 from maskpredict.training.config import OptimizerConfig
 from maskpredict.training.distributed import ProcessGroup
-from maskpredict.training.engine import CapturedEngine, EagerEngine, Engine, mixed_precision, sums_of
+from maskpredict.training.engine import CapturedEngine, EagerEngine, mixed_precision, sums_of
 from maskpredict.training.loader import Position, UpdateLoader, to_batch
 from maskpredict.training.optimizer import Optimizer
 
@@ -120,7 +120,7 @@ def measure(name: str, kind: str, dataset: Dataset) -> Measurement:
     )
 
 
-def make_engine(kind: str, system: System) -> Engine:
+def make_engine(kind: str, system: System) -> TrainingEngine:
     """The engine of that name."""
     short_attention.MAX_LENGTH = 0 if kind.startswith("packed") else LONGEST
     if kind.endswith("eager"):
@@ -128,7 +128,7 @@ def make_engine(kind: str, system: System) -> Engine:
     return CapturedEngine(system, torch.bfloat16, MAX_LENGTH, compiled=kind == "compiled")
 
 
-def losses_after(engine: Engine, system: System, split: ParallelIds, *, packed: bool) -> tuple[float, float]:
+def losses_after(engine: TrainingEngine, system: System, split: ParallelIds, *, packed: bool) -> tuple[float, float]:
     """The loss of several batches by the engine and by plain padded PyTorch: masks differ, so many are averaged."""
     lines, rows = (
         kind(split, system.special, tokens=TOKENS, max_length=MAX_LENGTH, slot=system.reserves_slot, seed=2)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from maskpredict.bounds import Fraction, NonNegativeFloat, PositiveInt
+from maskpredict.bounds import Fraction, NonNegativeFloat, NonNegativeInt, PositiveInt
 from maskpredict.config import check_bounds, from_dict, to_dict
 from maskpredict.errors import UserError
 
@@ -21,7 +21,7 @@ class ModelConfig:
     """Inner dimension of the feed-forward layers."""
     heads: PositiveInt = 8
     """Attention heads per layer."""
-    encoder_layers: PositiveInt = 6
+    encoder_layers: NonNegativeInt = 6
     """Layers in the encoder."""
     decoder_layers: PositiveInt = 6
     """Layers in the decoder."""

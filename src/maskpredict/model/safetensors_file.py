@@ -26,7 +26,7 @@ _TYPES: dict[str, np.dtype[Any]] = {
 
 
 @dataclass(frozen=True)
-class Entry:
+class TensorEntry:
     """A tensor's type, shape and place in the file."""
 
     dtype: str
@@ -48,7 +48,9 @@ class SafetensorsFile:
             header: dict[str, Any] = json.loads(file.read(size))
         header.pop("__metadata__", None)
         self.entries = {
-            name: Entry(entry["dtype"], tuple(entry["shape"]), *(8 + size + place for place in entry["data_offsets"]))
+            name: TensorEntry(
+                entry["dtype"], tuple(entry["shape"]), *(8 + size + place for place in entry["data_offsets"])
+            )
             for name, entry in header.items()
         }
 

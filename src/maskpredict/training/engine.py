@@ -24,7 +24,7 @@ WARM_UP = 3
 """Runs before capture, which PyTorch requires to keep one-time allocations and compilation out of the graph."""
 
 
-class Engine(Protocol):
+class TrainingEngine(Protocol):
     """Accumulates gradients, one micro-batch at a time."""
 
     def accumulate(self, arrays: PairArrays, seed: int) -> Tensor:

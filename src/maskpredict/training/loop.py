@@ -33,7 +33,7 @@ from maskpredict.training.checkpoint import (
 )
 from maskpredict.training.config import TrainConfig
 from maskpredict.training.distributed import ProcessGroup, join_process_group, local_device
-from maskpredict.training.engine import CapturedEngine, EagerEngine, Engine
+from maskpredict.training.engine import CapturedEngine, EagerEngine, TrainingEngine
 from maskpredict.training.loader import Update, UpdateLoader
 from maskpredict.training.metrics import MetricsLog, Throughput
 from maskpredict.training.optimizer import Optimizer
@@ -132,7 +132,7 @@ class Run:
         self.optimizer.restore(self.names, load_tensors(moments))
         return state
 
-    def _engine(self) -> tuple[Engine, UpdateLoader]:
+    def _engine(self) -> tuple[TrainingEngine, UpdateLoader]:
         batch, captured = self.config.batch, uses_cuda_graph(self.config, self.device, self.dtype)
         # Every process computes the same number of micro-batches, smaller ones where there would be too few.
         parts = round_up(max(1, round(batch.tokens / self.part_tokens)), self.group.world_size)

@@ -8,7 +8,7 @@ from torch import Tensor
 from maskpredict.systems.base import System
 from maskpredict.training.config import OptimizerConfig
 from maskpredict.training.distributed import ProcessGroup
-from maskpredict.training.engine import Engine, part_seed
+from maskpredict.training.engine import TrainingEngine, part_seed
 from maskpredict.training.loader import Update
 
 SCALER = "loss_scale"
@@ -36,7 +36,7 @@ class Optimizer:
             fused=system.device.type == "cuda",
         )
 
-    def update(self, engine: Engine, update: Update, number: int, seed: int, rate: float) -> Tensor:
+    def update(self, engine: TrainingEngine, update: Update, number: int, seed: int, rate: float) -> Tensor:
         """Make one step; returns the sums of the update over all processes (loss, count, then named parts)."""
         self.adam.zero_grad(set_to_none=False)
         sums = torch.stack([engine.accumulate(p.arrays, part_seed(seed, number, p.number)) for p in update.parts]).sum(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from maskpredict.paper.analyses import ANALYSES
-from maskpredict.paper.analyses.distillation import Distillation, DistillationRow
+from maskpredict.paper.analyses.distillation import DistillationResult, DistillationRow
 from maskpredict.paper.analyses.length_candidates import CandidatesRow, LengthCandidates
 from maskpredict.paper.analyses.main_table import MainTable, SystemRow
 from maskpredict.paper.cell import Cell
@@ -99,7 +99,7 @@ def test_the_best_number_of_candidates_is_looked_for_among_all() -> None:
 
 def test_a_claim_without_its_numbers_is_not_judged_and_says_why() -> None:
     empty = Cell(reason="no raw model was given.")
-    result = Distillation(tuple(DistillationRow(passes, empty, Cell(20.0)) for passes in (1, 4, 10)))
+    result = DistillationResult(tuple(DistillationRow(passes, empty, Cell(20.0)) for passes in (1, 4, 10)))
     claim = next(claim for claim in CLAIMS if claim.name == "distillation_first_pass")
     found = judge(claim, {"distillation": result}, paper_results("de", "en"))
     assert found.verdict is Verdict.unknown

@@ -13,7 +13,7 @@ import pytest
 
 from maskpredict.errors import UserError
 from maskpredict.paper.analyses import ANALYSES
-from maskpredict.paper.analyses.distillation import Distillation, DistillationRow
+from maskpredict.paper.analyses.distillation import DistillationResult, DistillationRow
 from maskpredict.paper.cell import Cell
 from maskpredict.paper.report.claims import CLAIMS
 from maskpredict.paper.report.comparison_table import with_paper_columns
@@ -104,7 +104,7 @@ def test_pictures_of_the_markdown_are_files_beside_it(make_results: MakeResults)
 
 def test_our_numbers_stand_beside_the_papers(make_results: MakeResults) -> None:
     rows = tuple(DistillationRow(passes, Cell(float(passes)), Cell(reason="it rained.")) for passes in (1, 4, 10))
-    folder = make_results({"distillation": Distillation(rows)})
+    folder = make_results({"distillation": DistillationResult(rows)})
     write_report(folder, "Title")
     markdown = (folder / "report.md").read_text()
     assert "| passes T | raw | raw, WMT'14 EN-DE | distilled | distilled, WMT'14 EN-DE |" in markdown

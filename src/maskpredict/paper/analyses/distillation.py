@@ -26,7 +26,7 @@ class DistillationRow:
 
 
 @dataclass(frozen=True)
-class Distillation:
+class DistillationResult:
     """BLEU for every number of passes."""
 
     rows: tuple[DistillationRow, ...]
@@ -36,9 +36,9 @@ class Distillation:
         return first_of((row for row in self.rows if row.passes == passes), f"T = {passes}")
 
 
-def distillation(study: Study) -> Distillation:
+def distillation(study: Study) -> DistillationResult:
     """BLEU of both models for each number of passes, with the paper's 5 length candidates."""
-    return Distillation(tuple(_row(study, passes) for passes in PASSES))
+    return DistillationResult(tuple(_row(study, passes) for passes in PASSES))
 
 
 def _row(study: Study, passes: int) -> DistillationRow:
@@ -47,12 +47,12 @@ def _row(study: Study, passes: int) -> DistillationRow:
     return DistillationRow(passes, raw, study.bleu(lambda: study.translate(MODEL, settings)))
 
 
-def _table(result: Distillation) -> ResultTable:
+def _table(result: DistillationResult) -> ResultTable:
     columns = (Column("passes T", key=True), Column("raw"), Column("distilled"))
     return ResultTable(columns, tuple((str(row.passes), row.raw, row.distilled) for row in result.rows))
 
 
-def _draw(result: Distillation) -> Figure | None:
+def _draw(result: DistillationResult) -> Figure | None:
     if all(row.raw.value is None for row in result.rows):
         return None  # half a comparison is none
     figure, (axes,) = panels()
@@ -72,7 +72,7 @@ ANALYSIS = Analysis(
     name="distillation",
     title="Raw and distilled training text",
     about="BLEU of the same model trained on the corpus and on its teacher's translations; 5 length candidates.",
-    result=Distillation,
+    result=DistillationResult,
     run=distillation,
     table=_table,
     draw=_draw,

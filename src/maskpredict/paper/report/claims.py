@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from maskpredict.errors import UserError
-from maskpredict.paper.analyses.distillation import Distillation
+from maskpredict.paper.analyses.distillation import DistillationResult
 from maskpredict.paper.analyses.length_buckets import LengthBuckets
 from maskpredict.paper.analyses.length_candidates import LengthCandidates
 from maskpredict.paper.analyses.main_table import MainTable
@@ -243,7 +243,7 @@ CANDIDATES = (
 # Table 6.
 
 
-def _distillation_gap(result: Distillation, passes: int) -> float:
+def _distillation_gap(result: DistillationResult, passes: int) -> float:
     return known(result.row(passes).distilled) - known(result.row(passes).raw)
 
 

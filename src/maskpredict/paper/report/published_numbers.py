@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from maskpredict.evaluate.length_buckets import BOUNDS
-from maskpredict.paper.analyses.distillation import Distillation, DistillationRow
+from maskpredict.paper.analyses.distillation import DistillationResult, DistillationRow
 from maskpredict.paper.analyses.length_buckets import BucketRow, LengthBuckets
 from maskpredict.paper.analyses.length_candidates import CandidatesRow, LengthCandidates
 from maskpredict.paper.analyses.main_table import MainTable, SystemRow
@@ -170,9 +170,9 @@ def _length_candidates(data_set: str) -> LengthCandidates:
     return LengthCandidates(tuple(rows), Cell(_GOLD[data_set]))
 
 
-def _distillation(data_set: str) -> Distillation:
+def _distillation(data_set: str) -> DistillationResult:
     rows = [
         DistillationRow(passes, Cell(raw), Cell(distilled))
         for passes, (raw, distilled) in _DISTILLATION[data_set].items()
     ]
-    return Distillation(tuple(rows))
+    return DistillationResult(tuple(rows))
