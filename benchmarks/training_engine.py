@@ -30,7 +30,7 @@ from maskpredict.systems.autoregressive import Autoregressive
 from maskpredict.systems.base import System
 from maskpredict.training.config import OptimizerConfig
 from maskpredict.training.distributed import ProcessGroup
-from maskpredict.training.engine import CapturedEngine, EagerEngine, mixed_precision, sums_of
+from maskpredict.training.engine import CapturedEngine, EagerEngine, TrainingEngine, mixed_precision, sums_of
 from maskpredict.training.loader import Position, UpdateLoader, to_batch
 from maskpredict.training.optimizer import Optimizer
 

@@ -196,7 +196,7 @@ def test_parts_are_halved_until_they_would_hold_less_than_two_sentences(
 ) -> None:
     config = make_config(batch={"tokens": 192, "part_tokens": 96, "max_length": 24})
     break_down(1, torch.OutOfMemoryError("CUDA out of memory."))
-    with pytest.raises(UserError, match="parts of 48 tokens do not fit the memory"):
+    with pytest.raises(UserError, match="micro-batches of 48 tokens do not fit the memory"):
         train(config, quiet=True)
     warnings = [record.getMessage() for record in caplog.records]
     assert warnings == ["Parts of 96 tokens do not fit the memory; going on with 48 (batch.part_tokens)."]
