@@ -199,7 +199,7 @@ def test_parts_are_halved_until_they_would_hold_less_than_two_sentences(
     with pytest.raises(UserError, match="micro-batches of 48 tokens do not fit the memory"):
         train(config, quiet=True)
     warnings = [record.getMessage() for record in caplog.records]
-    assert warnings == ["Parts of 96 tokens do not fit the memory; going on with 48 (batch.part_tokens)."]
+    assert warnings == ["Micro-batches of 96 tokens do not fit the memory; continuing with 48 (batch.part_tokens)."]
 
 
 def test_smaller_parts_make_the_same_number_of_updates_of_the_same_size(
