@@ -87,7 +87,7 @@ def test_the_record_holds_all_but_the_translations(texts: Path) -> None:
     assert result["systems"][0].keys() == {"name", "origin", "seconds", "scores"}
     assert result["systems"][0]["scores"][0].keys() == {"metric", "title", "score", "signature", "confidence"}
     assert result["comparison"]["differences"][0].keys() == {"system", "metric", "difference", "p_value"}
-    assert record["versions"].keys() == {"maskpredict", "python", "sacrebleu", "torch"}
+    assert record["versions"].keys() == {"maskpredict", "python", "sacrebleu", "onnxruntime", "torch"}
     assert record["config"]["metrics"] == ["bleu"]
 
 
