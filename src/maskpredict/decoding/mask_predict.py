@@ -82,7 +82,7 @@ class Decoded:
     masked_BT: Array
     """True where the last pass predicted."""
     stable_B: Array
-    """True where the last pass changed nothing."""
+    """True where the last pass changed nothing; only known if rows end when they are stable."""
 
 
 def mask_predict(
@@ -155,5 +155,5 @@ def one_pass(predict: Predict, decoded: Decoded, masked_BT: Array, rules: Rules)
     tokens_BT = xp.where(masked_BT, best_BT, before_BT)
     log_probs_BT = xp.where(masked_BT, xp.astype(best_log_probs_BT, xp.float32), decoded.log_probs_BT)
     predicted_B = xp.astype(xp.any(masked_BT, axis=1), decoded.passes_B.dtype)
-    stable_B = xp.all(tokens_BT == before_BT, axis=1)
+    stable_B = xp.all(tokens_BT == before_BT, axis=1) if rules.stop_when_stable else decoded.stable_B
     return Decoded(tokens_BT, log_probs_BT, decoded.passes_B + predicted_B, masked_BT, stable_B)

@@ -138,59 +138,56 @@ class OnnxruntimePasses:
             (places_M,) = masked_BT[row].nonzero()
             if not len(places_M):
                 continue
-            no_end_M = None if query.no_end_BT is None else query.no_end_BT[row, places_M]
-            given_MG = np.full((len(places_M), 2), self.engine.special.eos)
-            if query.given_BT is not None:
-                given_MG[:, 0] = query.given_BT[row, places_M]
-            best = 1 if no_end_M is None else 2
-            names = ["token", "log_prob", "given_log_prob"]
-            answer = self._run(row, tokens_BT, places_M, query, names, best, given_MG)
-            best_M, log_prob_M, given_M = answer["token"][:, 0], answer["log_prob"][:, 0], answer["given_log_prob"]
-            if no_end_M is not None:
-                best_M, log_prob_M, given_M = _without_end(answer, no_end_M, self.engine.special.eos)
-            tokens[row, places_M], log_probs[row, places_M] = best_M, log_prob_M
+            inputs = self._inputs(row, tokens_BT, places_M, query)
+            if query.no_end_BT is None and query.given_BT is None:
+                answer = self.engine.decoder_program.run(inputs, ["token", "log_prob"])
+                tokens[row, places_M], log_probs[row, places_M] = answer["token"][:, 0], answer["log_prob"][:, 0]
+                continue
+            answer = self._constrained(inputs, row, places_M, query)
+            tokens[row, places_M], log_probs[row, places_M] = answer["token"], answer["log_prob"]
             if given_log_probs is not None:
-                given_log_probs[row, places_M] = given_M[:, 0]
+                given_log_probs[row, places_M] = answer["given_log_prob"]
         return Prediction(tokens, log_probs, given_log_probs)
 
     def log_probs(self, tokens_BT: Tokens, query: Query) -> npt.NDArray[np.float32]:
         """As in `Passes`."""
-        places_M = np.arange(self.lengths[0])
-        given_MG = np.zeros((len(places_M), 1), np.int64)
-        return self._run(0, tokens_BT, places_M, query, ["log_probs"], 1, given_MG)["log_probs"]
+        inputs = self._inputs(0, tokens_BT, np.arange(self.lengths[0]), query)
+        return self.engine.decoder_program.run(inputs, ["log_probs"])["log_probs"]
 
-    def _run(
-        self,
-        row: int,
-        tokens_BT: Tokens,
-        places_M: npt.NDArray[Any],
-        query: Query,
-        outputs: list[str],
-        best: int,
-        given_MG: Tokens,
-    ) -> Arrays:
+    def _inputs(self, row: int, tokens_BT: Tokens, places_M: npt.NDArray[Any], query: Query) -> Arrays:
         inputs = {
             **self.sources[row].inputs,
             "wanted": places_M,
-            "given": given_MG,
-            "best": np.array([best]),
             "penalties": penalties(query.suppress, self.engine.vocabulary),
         }
         if not self.engine.has_states:
             inputs["ids"] = tokens_BT[row, : self.lengths[row]]
-        return self.engine.decoder_program.run(inputs, outputs)
+        return inputs
+
+    def _constrained(self, inputs: Arrays, row: int, places_M: npt.NDArray[Any], query: Query) -> Arrays:
+        """Return tokens, log-probabilities and those of given tokens, all [M], without end marks where they are barred."""
+        eos = self.engine.special.eos
+        given_MG = np.full((len(places_M), 2), eos)
+        if query.given_BT is not None:
+            given_MG[:, 0] = query.given_BT[row, places_M]
+        barred = query.no_end_BT is not None
+        inputs = {**inputs, "given": given_MG, "best": np.array([2 if barred else 1])}
+        answer = self.engine.decoder_program.run(inputs, ["token", "log_prob", "given_log_prob"])
+        if query.no_end_BT is not None:
+            return _without_end(answer, query.no_end_BT[row, places_M], eos)
+        return {name: values[:, 0] for name, values in answer.items()}
 
 
-def _without_end(
-    answer: Arrays, no_end_M: npt.NDArray[np.bool_], eos: int
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+def _without_end(answer: Arrays, no_end_M: npt.NDArray[np.bool_], eos: int) -> Arrays:
     """Return tokens, log-probabilities and those of given tokens, with the end mark suppressed where `no_end_M`."""
     token_MC, log_prob_MC, given_MG = answer["token"], answer["log_prob"], answer["given_log_prob"]
     second_M = no_end_M & (token_MC[:, 0] == eos)
-    token_M = np.where(second_M, token_MC[:, 1], token_MC[:, 0])
-    log_prob_M = np.where(second_M, log_prob_MC[:, 1], log_prob_MC[:, 0])
     norm_M = np.where(no_end_M, np.log1p(-np.exp(given_MG[:, 1].astype(np.float64))), 0.0).astype(np.float32)
-    return token_M, log_prob_M - norm_M, given_MG - norm_M[:, None]
+    return {
+        "token": np.where(second_M, token_MC[:, 1], token_MC[:, 0]),
+        "log_prob": np.where(second_M, log_prob_MC[:, 1], log_prob_MC[:, 0]) - norm_M,
+        "given_log_prob": given_MG[:, 0] - norm_M,
+    }
 
 
 @lru_cache(maxsize=16)

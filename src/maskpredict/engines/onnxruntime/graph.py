@@ -27,9 +27,13 @@ class Graph:
         self._inputs: list[Any] = []
         self._outputs: list[str] = []
 
-    def input(self, name: str, shape: list[str | int], kind: type = np.float32) -> str:
-        """Declare an input."""
+    def input(
+        self, name: str, shape: list[str | int], kind: type = np.float32, default: npt.NDArray[Any] | None = None
+    ) -> str:
+        """Declare an input; one with a default may be left out of a run."""
         self._inputs.append(helper.make_tensor_value_info(name, _onnx_type(np.dtype(kind)), shape))
+        if default is not None:
+            self._constants.append(numpy_helper.from_array(default, name))
         return name
 
     def weight(self, name: str, values: npt.NDArray[Any]) -> str:

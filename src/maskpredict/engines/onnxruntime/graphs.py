@@ -101,8 +101,9 @@ def _decoder_input(layers: Layers) -> str:
 def _add_predictions(graph: Graph, logits: str) -> None:
     log_probs = graph.node("LogSoftmax", logits, output="log_probs", axis=-1)
     # TopK puts the lowest id of equally likely tokens first.
-    graph.nodes("TopK", log_probs, graph.input("best", [1], np.int64), outputs=["log_prob", "token"], axis=-1)
-    given = graph.input("given", ["M", "G"], np.int64)
+    best = graph.input("best", [1], np.int64, default=np.array([1]))
+    graph.nodes("TopK", log_probs, best, outputs=["log_prob", "token"], axis=-1)
+    given = graph.input("given", ["M", "G"], np.int64, default=np.zeros((1, 1), np.int64))
     graph.node("GatherElements", log_probs, given, output="given_log_prob", axis=1)
 
 

@@ -69,6 +69,7 @@ def _open(graph: Graph, threads: int) -> InferenceSession:
     options = SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
+    options.log_severity_level = 3  # errors; it would warn of inputs with defaults
     # Do not let threads spin after a run: other sessions and processes need the cores.
     options.add_session_config_entry("session.force_spinning_stop", "1")
     # The arena is no faster here than the system's allocator, and never returns memory.
