@@ -165,7 +165,7 @@ class OnnxruntimePasses:
         return inputs
 
     def _constrained(self, inputs: Arrays, row: int, places_M: npt.NDArray[Any], query: Query) -> Arrays:
-        """Return tokens, log-probabilities and those of given tokens, all [M], without end marks where they are barred."""
+        """Return tokens, log-probabilities and those of given tokens, [M] each, without barred end marks."""
         eos = self.engine.special.eos
         given_MG = np.full((len(places_M), 2), eos)
         if query.given_BT is not None:
