@@ -7,10 +7,10 @@ Shape letters: B rows, T positions, M masked positions, L lengths, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -134,60 +134,46 @@ class OnnxruntimePasses:
         tokens = np.zeros(tokens_BT.shape, np.int64)
         log_probs = np.zeros(tokens_BT.shape, np.float32)
         given_log_probs = None if query.given_BT is None else np.zeros(tokens_BT.shape, np.float32)
-        for row in range(len(tokens_BT)):
-            (places_M,) = masked_BT[row].nonzero()
-            if not len(places_M):
-                continue
-            inputs = self._inputs(row, tokens_BT, places_M, query)
-            if query.no_end_BT is None and query.given_BT is None:
-                answer = self.engine.decoder_program.run(inputs, ["token", "log_prob"])
-                tokens[row, places_M], log_probs[row, places_M] = answer["token"][:, 0], answer["log_prob"][:, 0]
-                continue
-            answer = self._constrained(inputs, row, places_M, query)
-            tokens[row, places_M], log_probs[row, places_M] = answer["token"], answer["log_prob"]
+        for row, places_M, suppressed in self._parts(masked_BT, query):
+            inputs = self._inputs(row, tokens_BT, places_M, suppressed)
+            outputs = ["token", "log_prob"]
+            if query.given_BT is not None:
+                inputs["given"] = query.given_BT[row, places_M, None]
+                outputs.append("given_log_prob")
+            answer = self.engine.decoder_program.run(inputs, outputs)
+            tokens[row, places_M], log_probs[row, places_M] = answer["token"][:, 0], answer["log_prob"][:, 0]
             if given_log_probs is not None:
-                given_log_probs[row, places_M] = answer["given_log_prob"]
+                given_log_probs[row, places_M] = answer["given_log_prob"][:, 0]
         return Prediction(tokens, log_probs, given_log_probs)
 
     def log_probs(self, tokens_BT: Tokens, query: Query) -> npt.NDArray[np.float32]:
         """As in `Passes`."""
-        inputs = self._inputs(0, tokens_BT, np.arange(self.lengths[0]), query)
+        inputs = self._inputs(0, tokens_BT, np.arange(self.lengths[0]), query.suppress)
         return self.engine.decoder_program.run(inputs, ["log_probs"])["log_probs"]
 
-    def _inputs(self, row: int, tokens_BT: Tokens, places_M: npt.NDArray[Any], query: Query) -> Arrays:
+    def _parts(self, masked_BT: npt.NDArray[np.bool_], query: Query) -> Iterator[tuple[int, Tokens, tuple[int, ...]]]:
+        """Yield rows, masked positions and the tokens suppressed there, barred end marks among them."""
+        for row in range(len(masked_BT)):
+            if query.no_end_BT is None:
+                parts = [(masked_BT[row], query.suppress)]
+            else:
+                no_end = (*query.suppress, self.engine.special.eos)
+                barred_T = query.no_end_BT[row]
+                parts = [(masked_BT[row] & ~barred_T, query.suppress), (masked_BT[row] & barred_T, no_end)]
+            for chosen_T, suppressed in parts:
+                (places_M,) = chosen_T.nonzero()
+                if len(places_M):
+                    yield row, places_M, suppressed
+
+    def _inputs(self, row: int, tokens_BT: Tokens, places_M: Tokens, suppressed: tuple[int, ...]) -> Arrays:
         inputs = {
             **self.sources[row].inputs,
             "wanted": places_M,
-            "penalties": penalties(query.suppress, self.engine.vocabulary),
+            "penalties": penalties(suppressed, self.engine.vocabulary),
         }
         if not self.engine.has_states:
             inputs["ids"] = tokens_BT[row, : self.lengths[row]]
         return inputs
-
-    def _constrained(self, inputs: Arrays, row: int, places_M: npt.NDArray[Any], query: Query) -> Arrays:
-        """Return tokens, log-probabilities and those of given tokens, [M] each, without barred end marks."""
-        eos = self.engine.special.eos
-        given_MG = np.full((len(places_M), 2), eos)
-        if query.given_BT is not None:
-            given_MG[:, 0] = query.given_BT[row, places_M]
-        barred = query.no_end_BT is not None
-        inputs = {**inputs, "given": given_MG, "best": np.array([2 if barred else 1])}
-        answer = self.engine.decoder_program.run(inputs, ["token", "log_prob", "given_log_prob"])
-        if query.no_end_BT is not None:
-            return _without_end(answer, query.no_end_BT[row, places_M], eos)
-        return {name: values[:, 0] for name, values in answer.items()}
-
-
-def _without_end(answer: Arrays, no_end_M: npt.NDArray[np.bool_], eos: int) -> Arrays:
-    """Return tokens, log-probabilities and those of given tokens, with the end mark suppressed where `no_end_M`."""
-    token_MC, log_prob_MC, given_MG = answer["token"], answer["log_prob"], answer["given_log_prob"]
-    second_M = no_end_M & (token_MC[:, 0] == eos)
-    norm_M = np.where(no_end_M, np.log1p(-np.exp(given_MG[:, 1].astype(np.float64))), 0.0).astype(np.float32)
-    return {
-        "token": np.where(second_M, token_MC[:, 1], token_MC[:, 0]),
-        "log_prob": np.where(second_M, log_prob_MC[:, 1], log_prob_MC[:, 0]) - norm_M,
-        "given_log_prob": given_MG[:, 0] - norm_M,
-    }
 
 
 @lru_cache(maxsize=16)

@@ -2,8 +2,8 @@
 
     source      ids [S] -> encoded [1, S, D]; keys0, values0, keys1, ... of the decoder's layers, each [1, H, S, K];
                 of a CMLM also length_log_probs [1, L]; of a CTC model also states [1, T, D]
-    decoder     ids [T] (of a CTC model states [1, T, D]), wanted [M], given [M, G], best [1], penalties [V], keys0, ...
-                -> token, log_prob [M, C] of the `best` C likeliest tokens, given_log_prob [M, G], log_probs [M, V]
+    decoder     ids [T] (of a CTC model states [1, T, D]), wanted [M], given [M, G], penalties [V], keys0, values0, ...
+                -> token, log_prob [M, 1] of the likeliest token, given_log_prob [M, G], log_probs [M, V]
 
 Shape letters: S source positions, L lengths, T target positions, M wanted positions, G given tokens of each, D width,
 H heads, K head size, V vocabulary.
@@ -100,9 +100,8 @@ def _decoder_input(layers: Layers) -> str:
 
 def _add_predictions(graph: Graph, logits: str) -> None:
     log_probs = graph.node("LogSoftmax", logits, output="log_probs", axis=-1)
-    # TopK puts the lowest id of equally likely tokens first.
-    best = graph.input("best", [1], np.int64, default=np.array([1]))
-    graph.nodes("TopK", log_probs, best, outputs=["log_prob", "token"], axis=-1)
+    # TopK takes the lowest id of equally likely tokens.
+    graph.nodes("TopK", log_probs, graph.integers(1), outputs=["log_prob", "token"], axis=-1)
     given = graph.input("given", ["M", "G"], np.int64, default=np.zeros((1, 1), np.int64))
     graph.node("GatherElements", log_probs, given, output="given_log_prob", axis=1)
 
