@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -54,9 +54,6 @@ class Dice:
 
     def passes(self, owner: Sequence[int], lengths: Sequence[int]) -> DicePasses:
         return DicePasses(self.engine, [self.sources[row] for row in owner], list(lengths))
-
-    def run(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
-        return [task() for task in tasks]
 
 
 class DicePasses:

@@ -80,9 +80,6 @@ class Encoded(Protocol):
     def passes(self, owner: Sequence[int], lengths: Sequence[int]) -> Passes:
         """Prepare passes over drafts of these lengths; `owner` is the row of each draft's source."""
 
-    def run(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
-        """Call the tasks, in parallel where the engine can, and return their results in order."""
-
 
 class BatchPolicy(Enum):
     """Rule for sources that may share a batch without changing each other's translation."""

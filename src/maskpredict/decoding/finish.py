@@ -50,11 +50,11 @@ class Finisher:
             for rows in rows_of_groups
         ]
         if self.settings.prune_candidates is not None:
-            scores = _in_order(rows_of_groups, self.encoded.run([group.run_first_pass for group in groups]))
+            scores = _in_order(rows_of_groups, [group.run_first_pass() for group in groups])
             pruned = less_confident(scores, owner, self.settings.prune_candidates)
             for group, rows in zip(groups, rows_of_groups, strict=True):
                 group.prune([row in pruned for row in rows])
-        return _in_order(rows_of_groups, self.encoded.run([group.finish for group in groups]))
+        return _in_order(rows_of_groups, [group.finish() for group in groups])
 
     def first_guess(self, draft: Sequence[int], sentence: int) -> Array:
         """Return log-probabilities [T, V] of every token at every position of a draft."""

@@ -7,10 +7,10 @@ Shape letters: B rows, T positions, M masked positions, L lengths, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,10 @@ from maskpredict.decoding.engine import Engine, Prediction, Query
 from maskpredict.engines.onnxruntime.fairseq_lengths import fairseq_length_log_probs
 from maskpredict.engines.onnxruntime.graph import Arrays
 from maskpredict.engines.onnxruntime.graphs import LENGTH_TABLE, decoder_graph, memory_names, source_graph
-from maskpredict.engines.onnxruntime.program import Program, WorkerThreads
+from maskpredict.engines.onnxruntime.program import Program
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder
 
-T = TypeVar("T")
 Tokens = npt.NDArray[np.int64]
 
 
@@ -41,19 +40,21 @@ class OnnxruntimeEngine(Engine):
         self.has_states = contents.system == "ctc"
         self.begins_with_bos = contents.system.startswith("fairseq")
         self.length_table = contents.weights[LENGTH_TABLE] if self.begins_with_bos else None
-        self.workers = WorkerThreads(threads)
+        pool = ThreadPoolExecutor(max(1, threads - 1), thread_name_prefix="maskpredict")
         int8 = compute_type == "int8"
         source = partial(source_graph, contents.config, contents.weights, slot=self.has_slot, int8=int8)
         decoder = partial(decoder_graph, contents.config, contents.weights, int8=int8)
-        self.source_program, self.decoder_program = Program(source, self.workers), Program(decoder, self.workers)
+        self.source_program, self.decoder_program = (Program(build, pool, threads) for build in (source, decoder))
         self.memory = [name for depth in range(contents.config.decoder_layers) for name in memory_names(depth)]
 
     def encode(self, sources: Sequence[Sequence[int]]) -> EncodedEach:
         """As in `Engine`."""
-        return EncodedEach(self, self.workers.run([partial(self._encode_one, ids) for ids in sources]))
-
-    def _encode_one(self, ids: Sequence[int]) -> Source:
         before = [self.special.bos] if self.begins_with_bos else []
+        inputs: list[Arrays] = [{"ids": np.array([*before, *ids])} for ids in sources]
+        results = self.source_program.run(inputs, self._source_outputs(), parallel=len(sources) > 1)
+        return EncodedEach(self, [self._source(one) for one in results])
+
+    def _source_outputs(self) -> list[str]:
         outputs = list(self.memory)
         if self.has_slot:
             outputs.append("length_log_probs")
@@ -61,7 +62,9 @@ class OnnxruntimeEngine(Engine):
             outputs.append("states")
         if self.begins_with_bos:
             outputs.append("encoded")
-        results = self.source_program.run({"ids": np.array([*before, *ids])}, outputs)
+        return outputs
+
+    def _source(self, results: Arrays) -> Source:
         memory = {name: results[name] for name in self.memory}
         if self.has_states:
             return Source({**memory, "states": results["states"]}, positions=results["states"].shape[1])
@@ -106,16 +109,12 @@ class EncodedEach:
         return [source.positions for source in self.sources if source.positions is not None]
 
     def groups(self, lengths: Sequence[int]) -> list[list[int]]:
-        """As in `Encoded`: each draft by itself."""
-        return [[row] for row in range(len(lengths))]
+        """As in `Encoded`: all drafts."""
+        return [list(range(len(lengths)))]
 
     def passes(self, owner: Sequence[int], lengths: Sequence[int]) -> OnnxruntimePasses:
         """As in `Encoded`."""
         return OnnxruntimePasses(self.engine, [self.sources[row] for row in owner], lengths)
-
-    def run(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
-        """As in `Encoded`: several at the same time."""
-        return self.engine.workers.run(tasks)
 
 
 class OnnxruntimePasses:
@@ -134,13 +133,15 @@ class OnnxruntimePasses:
         tokens = np.zeros(tokens_BT.shape, np.int64)
         log_probs = np.zeros(tokens_BT.shape, np.float32)
         given_log_probs = None if query.given_BT is None else np.zeros(tokens_BT.shape, np.float32)
-        for row, places_M, suppressed in self._parts(masked_BT, query):
-            inputs = self._inputs(row, tokens_BT, places_M, suppressed)
-            outputs = ["token", "log_prob"]
-            if query.given_BT is not None:
-                inputs["given"] = query.given_BT[row, places_M, None]
-                outputs.append("given_log_prob")
-            answer = self.engine.decoder_program.run(inputs, outputs)
+        parts = list(self._parts(masked_BT, query))
+        inputs = [self._inputs(row, tokens_BT, places_M, suppressed) for row, places_M, suppressed in parts]
+        outputs = ["token", "log_prob"]
+        if query.given_BT is not None:
+            outputs.append("given_log_prob")
+            for one, (row, places_M, _) in zip(inputs, parts, strict=True):
+                one["given"] = query.given_BT[row, places_M, None]
+        answers = self.engine.decoder_program.run(inputs, outputs, parallel=len(self.sources) > 1)
+        for (row, places_M, _), answer in zip(parts, answers, strict=True):
             tokens[row, places_M], log_probs[row, places_M] = answer["token"][:, 0], answer["log_prob"][:, 0]
             if given_log_probs is not None:
                 given_log_probs[row, places_M] = answer["given_log_prob"][:, 0]
@@ -149,7 +150,8 @@ class OnnxruntimePasses:
     def log_probs(self, tokens_BT: Tokens, query: Query) -> npt.NDArray[np.float32]:
         """As in `Passes`."""
         inputs = self._inputs(0, tokens_BT, np.arange(self.lengths[0]), query.suppress)
-        return self.engine.decoder_program.run(inputs, ["log_probs"])["log_probs"]
+        (answer,) = self.engine.decoder_program.run([inputs], ["log_probs"], parallel=False)
+        return answer["log_probs"]
 
     def _parts(self, masked_BT: npt.NDArray[np.bool_], query: Query) -> Iterator[tuple[int, Tokens, tuple[int, ...]]]:
         """Yield rows, masked positions and the tokens suppressed there, barred end marks among them."""

@@ -8,53 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from threading import Lock, local
-from typing import TypeVar
+from threading import Lock
 
 from onnxruntime import InferenceSession, OrtValue, SessionOptions
 
 from maskpredict.engines.onnxruntime.graph import Arrays, Graph
 from maskpredict.memory import trim_memory
 
-T = TypeVar("T")
-
-
-class WorkerThreads:
-    """A thread pool whose threads compute one sentence at a time each."""
-
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
-        self._local = local()
-        self._pool = ThreadPoolExecutor(threads, "maskpredict", initializer=self._mark_worker)
-
-    def run(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
-        """Call the tasks in parallel, and return their results in order."""
-        if len(tasks) == 1:
-            return [tasks[0]()]
-        return list(self._pool.map(lambda task: task(), tasks))
-
-    def threads_here(self) -> int:
-        """Return the threads that a computation may use: one inside a parallel task, else all."""
-        return 1 if getattr(self._local, "is_worker", False) else self.threads
-
-    def _mark_worker(self) -> None:
-        self._local.is_worker = True
-
 
 class Program:
     """Runs the graph that `build` returns. A session is created for each number of threads; the graph is not kept."""
 
-    def __init__(self, build: Callable[[], Graph], workers: WorkerThreads) -> None:
-        self.build, self.workers = build, workers
+    def __init__(self, build: Callable[[], Graph], pool: ThreadPoolExecutor, threads: int) -> None:
+        """`pool` has one thread less than `threads`: the calling thread works, too."""
+        self.build, self.pool, self.threads = build, pool, threads
         self.sessions: dict[int, InferenceSession] = {}
         self.lock = Lock()
 
-    def run(self, inputs: Arrays, outputs: list[str]) -> Arrays:
-        """Return the named outputs for these inputs."""
-        return dict(zip(outputs, self._session().run(outputs, inputs), strict=True))
+    def run(self, inputs: Sequence[Arrays], outputs: list[str], *, parallel: bool) -> list[Arrays]:
+        """Return the named outputs for each of the inputs: one after the other with all threads, or in parallel."""
+        session = self._session(1 if parallel else self.threads)
+        results: list[Arrays] = [{}] * len(inputs)
+        remaining = iter(range(len(inputs)))  # shared by the threads, each of which takes the next
 
-    def _session(self) -> InferenceSession:
-        threads = self.workers.threads_here()
+        def work() -> None:
+            for index in remaining:
+                results[index] = dict(zip(outputs, session.run(outputs, inputs[index]), strict=True))
+
+        helpers = min(self.threads, len(inputs)) - 1 if parallel else 0
+        futures = [self.pool.submit(work) for _ in range(helpers)]
+        work()
+        for future in futures:
+            future.result()
+        return results
+
+    def _session(self, threads: int) -> InferenceSession:
         session = self.sessions.get(threads)
         if session is None:
             with self.lock:

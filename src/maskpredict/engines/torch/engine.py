@@ -174,10 +174,6 @@ class EncodedSources:
         hidden = self.engine.hidden_states(self.encoding, owner, target)
         return TorchPasses(self.engine.transformer, hidden, target, self.engine.special.eos)
 
-    def run(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
-        """As in `Encoded`: one after the other."""
-        return [task() for task in tasks]
-
 
 def gpu_batch_tokens(device: torch.device) -> int:
     """Return the default batch size on a GPU, which takes up to a quarter of its memory."""
