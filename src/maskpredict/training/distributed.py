@@ -18,7 +18,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 
-from maskpredict.errors import UserError
+from maskpredict.engines.devices import find_device
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,10 @@ def is_main_process() -> bool:
 
 def local_device(name: str) -> torch.device:
     """The device of this process: under torchrun each takes the GPU of its local rank."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if name == "cuda" else torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise UserError(f"the device {name!r} cannot be used here; choose auto, cpu or cuda.") from error
+    chosen = find_device(name)
+    if chosen == "cuda":
+        chosen = find_device(f"cuda:{os.environ.get('LOCAL_RANK', '0')}")
+    device = torch.device(chosen)
     if device.type == "cuda":
         torch.cuda.set_device(device)
     return device
