@@ -20,7 +20,7 @@ import numpy.typing as npt
 from maskpredict.corpus.cleaning import Cleaner, DropReason
 from maskpredict.corpus.dataset import CorpusPart, SplitDescription, text_path
 from maskpredict.corpus.ids import IdsWriter
-from maskpredict.corpus.reading import CorpusConfig, Pair, read_pairs
+from maskpredict.corpus.reading import Pair
 from maskpredict.corpus.report import CorpusReport
 from maskpredict.errors import UserError
 from maskpredict.languages import Languages
@@ -86,24 +86,24 @@ class SplitWriter:
         """The split as written so far."""
         return SplitDescription(self._source.pairs, tuple(self._parts))
 
-    def write(self, corpus: CorpusConfig, task: Task) -> CorpusReport:
+    def write(self, name: str, weight: float, pairs: Iterable[Pair], task: Task) -> CorpusReport:
         """Clean, encode and write one corpus; returns its pair and token counts."""
         first, tokens = self._source.pairs, (self._source.tokens, self._target.tokens)
         dropped_before = Counter(self._cleaner.dropped) if self._cleaner else Counter[DropReason]()
         read = 0
         words = np.zeros(2, dtype=np.int64)
-        for block in blocks(read_pairs(corpus), BLOCK_PAIRS):
+        for block in blocks(pairs, BLOCK_PAIRS):
             words += self._write_block(block)
             read += len(block)
             task.advance(len(block))
         kept = self._source.pairs - first
-        self._parts.append(CorpusPart(corpus.name, first, kept, corpus.weight))
+        self._parts.append(CorpusPart(name, first, kept, weight))
         dropped = self._cleaner.dropped - dropped_before if self._cleaner else Counter[DropReason]()
         if kept == 0:
-            raise UserError(_nothing_left(self._split, corpus.name, dropped))
+            raise UserError(_nothing_left(self._split, name, dropped))
         return CorpusReport(
             split=self._split,
-            name=corpus.name,
+            name=name,
             read=read,
             kept=kept,
             dropped={reason.value: dropped[reason] for reason in DropReason if dropped[reason]},

@@ -9,9 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from maskpredict.corpus.augmentation import CORPUS_NAME, AugmentationConfig, augmented
 from maskpredict.corpus.cleaning import Cleaner, CleaningConfig, text_reason
 from maskpredict.corpus.dataset import (
     DESCRIPTION_FILE,
@@ -51,6 +53,8 @@ class PrepareConfig:
     """Filters of training pairs."""
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
     """Subword vocabulary."""
+    augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
+    """Training pairs to repeat with other numbers, names, placeholders or letter case."""
     overwrite: bool = False
     """Replace a data folder that is already there."""
 
@@ -71,7 +75,7 @@ def prepare(config: PrepareConfig, progress: Progress | None = None) -> PrepareR
             name: [make_rereadable(corpus, Path(pipes)) for corpus in corpora] for name, corpora in splits.items()
         }
         tokenizers = _tokenizers(config, splits.get("train", []), progress)
-        described, reports = _encode(folder, splits, languages, tokenizers, config.cleaning, progress)
+        described, reports = _encode(folder, splits, languages, tokenizers, config, progress)
         sizes = VocabularySizes(tokenizers.source.vocab_size, tokenizers.target.vocab_size)
         DatasetDescription(
             languages=languages,
@@ -122,7 +126,7 @@ def _encode(
     splits: Mapping[str, Sequence[CorpusConfig]],
     languages: Languages,
     tokenizers: Tokenizers,
-    cleaning: CleaningConfig,
+    config: PrepareConfig,
     progress: Progress,
 ) -> tuple[dict[str, SplitDescription], list[CorpusReport]]:
     described: dict[str, SplitDescription] = {}
@@ -130,9 +134,12 @@ def _encode(
     for name, corpora in splits.items():
         task = progress.task(f"Encoding {name}")
         # Scores must be over every sentence, so only training text is cleaned.
-        cleaner = Cleaner(cleaning) if name == "train" else None
+        cleaner = Cleaner(config.cleaning) if name == "train" else None
         with SplitWriter(folder, name, languages, tokenizers, cleaner) as writer:
-            reports += [writer.write(corpus, task) for corpus in corpora]
+            reports += [writer.write(corpus.name, corpus.weight, read_pairs(corpus), task) for corpus in corpora]
+            if name == "train" and config.augmentation.total:
+                pairs = augmented(chain.from_iterable(map(read_pairs, corpora)), config.augmentation)
+                reports.append(writer.write(CORPUS_NAME, config.augmentation.weight, pairs, task))
             described[name] = writer.description
         task.finish()
     return described, reports

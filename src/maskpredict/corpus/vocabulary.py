@@ -41,6 +41,8 @@ class VocabularyConfig:
     """Share of the characters of the sample that the vocabulary covers; 0.9995 suits Chinese and Japanese."""
     byte_fallback: bool = False
     """Encode characters outside the vocabulary as bytes; takes 256 subwords."""
+    split_digits: bool = True
+    """Every digit is a subword of its own, so that numbers never seen before are copied digit by digit."""
 
     def __post_init__(self) -> None:
         check_bounds(self)
@@ -79,6 +81,7 @@ def _learn(lines: Iterable[str], config: VocabularyConfig, which: str) -> Senten
             character_coverage=config.character_coverage,
             normalization_rule_name=config.normalization,
             byte_fallback=config.byte_fallback,
+            split_digits=config.split_digits,
             pad_id=special.pad,
             bos_id=special.bos,
             eos_id=special.eos,

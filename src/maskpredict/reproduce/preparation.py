@@ -30,6 +30,7 @@ def prepare_data(recipe: Recipe, data: Path | None, corpus: Path, out: Path, *, 
         test=_corpora(recipe, folder, recipe.test),
         cleaning=recipe.cleaning,
         vocabulary=recipe.vocabulary,
+        augmentation=recipe.augmentation,
     )
     with Progress(quiet=quiet) as progress:
         prepare(config, progress)

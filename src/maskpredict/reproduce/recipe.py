@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from maskpredict.config import from_dict, load_config
+from maskpredict.corpus.augmentation import AugmentationConfig
 from maskpredict.corpus.cleaning import CleaningConfig
 from maskpredict.corpus.vocabulary import VocabularyConfig
 from maskpredict.distill import DistillConfig
@@ -183,6 +184,8 @@ class Recipe:
     """Filtering of training pairs."""
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
     """Subword vocabulary."""
+    augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
+    """Training pairs to repeat with other numbers, names, placeholders or letter case."""
     suffix: str = ""
     """Suffix of corpus files after the language, such as .xz."""
     endings: dict[str, str] = field(default_factory=dict)
