@@ -9,6 +9,7 @@ import pytest
 
 from maskpredict.corpus.augmentation import CORPUS_NAME, AugmentationConfig, augmented
 from maskpredict.corpus.dataset import DatasetDescription
+from maskpredict.corpus.lexicon import lexicon
 from maskpredict.corpus.prepare import PrepareConfig, prepare
 from maskpredict.corpus.reading import CorpusConfig, Pair
 from maskpredict.corpus.vocabulary import VocabularyConfig
@@ -67,6 +68,11 @@ def test_capitals_change_both_sides_and_lower_case_the_source_alone() -> None:
     assert list(augmented([PLAIN], AugmentationConfig(lower_case=1.0))) == [Pair("das ist gut.", "That is good.")]
 
 
+def test_bare_pairs_lose_their_final_mark_if_both_sides_have_one() -> None:
+    pairs = [Pair("Danke!", "Thank you."), Pair("Wer da", "Who is there?"), Pair("Nun ...", "Well ...")]
+    assert list(augmented(pairs, AugmentationConfig(bare=1.0))) == [Pair("Danke", "Thank you")]
+
+
 def test_shares_are_of_all_pairs_and_a_seed_gives_the_same_pairs() -> None:
     pairs = [Pair(f"Satz Nummer {n}.", f"Sentence number {n}.") for n in range(10, 2010)]
     config = AugmentationConfig(numbers=0.1, capitals=0.2)
@@ -83,6 +89,21 @@ def test_shares_beyond_all_pairs_are_refused() -> None:
         AugmentationConfig(numbers=0.6, names=0.6)
 
 
+def test_words_that_share_their_pairs_are_translations_of_each_other() -> None:
+    things = [("Hund", "dog"), ("Katze", "cat"), ("Maus", "mouse")]
+    pairs = [Pair(f"Das {a} {v}.", f"The {b} {w}.") for a, b in things for v, w in [("bellt", "barks"), *things]] * 4
+    words = lexicon(pairs, 10)
+    assert {*map(Pair._make, things)} <= {*words}
+    assert Pair("Das", "The") not in words, "the first word of a sentence"
+    assert lexicon(pairs, 2) == words[:2]
+
+
+def test_words_of_few_or_long_pairs_are_no_lexicon() -> None:
+    rare = [Pair("Der Hund bellt.", "The dog barks.")] * 3
+    long = [Pair("Ein " * 9 + "Hund.", "A " * 9 + "dog.")] * 9
+    assert lexicon(rare + long, 10) == []
+
+
 def test_prepare_adds_the_changed_pairs_as_a_corpus_with_its_own_weight(tmp_path: Path) -> None:
     lines = [NUMBER, NAME, PLAIN, *(Pair(f"Tag {n} von 77.", f"Day {n} of 77.") for n in range(10, 60))]
     corpus = tmp_path / "pairs.tsv"
@@ -94,11 +115,11 @@ def test_prepare_adds_the_changed_pairs_as_a_corpus_with_its_own_weight(tmp_path
             tmp_path / "data",
             train=(CorpusConfig(name="pairs", tsv=corpus),),
             vocabulary=VocabularyConfig(size=70),
-            augmentation=AugmentationConfig(capitals=1.0, weight=0.5),
+            augmentation=AugmentationConfig(capitals=1.0, words=1, weight=0.5),
         )
     )
     train = DatasetDescription.read(tmp_path / "data").splits["train"]
     assert [(part.name, part.pairs, part.weight) for part in train.corpora] == [
         ("pairs", 53, 1.0),
-        (CORPUS_NAME, 53, 0.5),
+        (CORPUS_NAME, 54, 0.5),
     ]

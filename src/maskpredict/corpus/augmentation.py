@@ -1,4 +1,4 @@
-"""Augmentation: training pairs repeated with other numbers, names, placeholders or letter case.
+"""Augmentation: training pairs repeated with other numbers, names, placeholders, letter case or final marks.
 
 Each change is the same on both sides, so the pair stays a translation. They teach a model to copy strings that it has
 never seen, which a corpus of ordinary sentences hardly does, and to keep capitals.
@@ -31,11 +31,12 @@ _NUMBER = re.compile(r"(?<![\w.,])\d{2,}(?![.,]?\w)")
 """Whole numbers of two or more digits. One digit often decides between singular and plural."""
 _NAME = re.compile(r"(?<![\w.,])[^\W\d_a-zß-öø-ÿ][^\W\d_]{3,}(?!\w)")
 """Capitalised words of four or more letters; German capitalises all nouns, but those do not occur on both sides."""
+_FINAL_MARK = re.compile(r"(?<=\w)[.!?]$")
 
 
 @dataclass(frozen=True)
 class AugmentationConfig:
-    """Shares of the training pairs that are repeated in a changed form; with all at 0, none is."""
+    """Shares of the training pairs that are repeated in a changed form, and single words; with all at 0, none."""
 
     numbers: Share = 0.0
     """A number that both sides have is replaced by a random one."""
@@ -47,6 +48,10 @@ class AugmentationConfig:
     """Both sides are written in capitals."""
     lower_case: Share = 0.0
     """The source is written in lower case, the target is not."""
+    bare: Share = 0.0
+    """The final mark is left out on both sides, as in headings and single words."""
+    words: NonNegativeInt = 0
+    """Most single words to add with their translations, from a lexicon that is made of the text."""
     weight: PositiveFloat = 1.0
     """Sampling weight of the changed pairs in training, relative to their number."""
     seed: NonNegativeInt = 1
@@ -60,7 +65,12 @@ class AugmentationConfig:
     @property
     def total(self) -> float:
         """Share of pairs that are tried; those without a shared number or name are left out."""
-        return self.numbers + self.names + self.placeholders + self.capitals + self.lower_case
+        return self.numbers + self.names + self.placeholders + self.capitals + self.lower_case + self.bare
+
+    @property
+    def active(self) -> bool:
+        """True if anything is added to the text."""
+        return bool(self.total or self.words)
 
 
 def augmented(pairs: Iterable[Pair], config: AugmentationConfig) -> Iterator[Pair]:
@@ -81,12 +91,21 @@ def augmented(pairs: Iterable[Pair], config: AugmentationConfig) -> Iterator[Pai
             changed = _with_replaced(pair, both, lambda: _placeholder(chance), chance)
         elif (draw := draw - config.placeholders) < config.capitals:
             changed = Pair(pair.source.upper(), pair.target.upper())
-        elif draw - config.capitals < config.lower_case:
+        elif (draw := draw - config.capitals) < config.lower_case:
             changed = Pair(pair.source.lower(), pair.target)
+        elif draw - config.lower_case < config.bare:
+            changed = _bare(pair)
         else:
             continue
         if changed != pair:
             yield changed
+
+
+def _bare(pair: Pair) -> Pair:
+    """The pair without its final marks; unchanged if a side has none."""
+    if not all(_FINAL_MARK.search(side) for side in pair):
+        return pair
+    return Pair(*(side[:-1] for side in pair))
 
 
 def _shared(pattern: re.Pattern[str], pair: Pair) -> list[str]:

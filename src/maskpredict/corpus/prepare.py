@@ -23,6 +23,7 @@ from maskpredict.corpus.dataset import (
     sha256,
 )
 from maskpredict.corpus.encoding import BLOCK_PAIRS, SplitWriter, blocks
+from maskpredict.corpus.lexicon import lexicon
 from maskpredict.corpus.reading import CorpusConfig, Pair, make_rereadable, read_pairs, with_names
 from maskpredict.corpus.report import CorpusReport, PrepareReport
 from maskpredict.corpus.vocabulary import VocabularyConfig, learn_tokenizers, reuse_tokenizers, sample_pairs
@@ -121,6 +122,13 @@ def _clean_pairs(corpora: Sequence[CorpusConfig], config: CleaningConfig, task: 
             task.advance(len(block))
 
 
+def _added(corpora: Sequence[CorpusConfig], config: PrepareConfig) -> Iterator[Pair]:
+    """Changed pairs, then single words; each reads the text once more."""
+    yield from augmented(chain.from_iterable(map(read_pairs, corpora)), config.augmentation)
+    if config.augmentation.words:
+        yield from lexicon(chain.from_iterable(map(read_pairs, corpora)), config.augmentation.words)
+
+
 def _encode(
     folder: Path,
     splits: Mapping[str, Sequence[CorpusConfig]],
@@ -137,9 +145,8 @@ def _encode(
         cleaner = Cleaner(config.cleaning) if name == "train" else None
         with SplitWriter(folder, name, languages, tokenizers, cleaner) as writer:
             reports += [writer.write(corpus.name, corpus.weight, read_pairs(corpus), task) for corpus in corpora]
-            if name == "train" and config.augmentation.total:
-                pairs = augmented(chain.from_iterable(map(read_pairs, corpora)), config.augmentation)
-                reports.append(writer.write(CORPUS_NAME, config.augmentation.weight, pairs, task))
+            if name == "train" and config.augmentation.active:
+                reports.append(writer.write(CORPUS_NAME, config.augmentation.weight, _added(corpora, config), task))
             described[name] = writer.description
         task.finish()
     return described, reports

@@ -58,7 +58,7 @@ class Stage:
 def _prepare_values(recipe: Recipe) -> dict[str, Any]:
     names = {"source_language", "target_language", "train", "valid", "test", "cleaning", "vocabulary", "toy"}
     # Records from before `augmentation` existed stay valid.
-    names |= {"augmentation"} if recipe.augmentation.total else set()
+    names |= {"augmentation"} if recipe.augmentation.active else set()
     return {name: value for name, value in to_dict(recipe).items() if name in names}
 
 
