@@ -1,4 +1,4 @@
-"""CTC's dynamic programme, against all alignments one by one and against PyTorch's own."""
+"""CTC's dynamic programmes, against all alignments one by one, PyTorch's own sum, and the best path in NumPy."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from maskpredict.decoding.alignment import best_alignment
 from maskpredict.model.layout import Packed, Padded
-from maskpredict.systems.ctc_lattice import LatticeInputs, negative_log_likelihood
+from maskpredict.systems.ctc_lattice import LatticeInputs, best_alignments, negative_log_likelihood
+from tests.lattices import RandomLattice
 
 BLANK, VOCABULARY = 4, 9
 LENGTHS = [5, 6, 3, 4, 1]
@@ -105,3 +107,62 @@ def test_packed_sentences_give_the_same_results() -> None:
     assert scores_NC.grad.isfinite().all()
     # Every position of these sentences has a word or a blank for certain, and none of the others counts.
     assert scores_NC.grad.sum(1).tolist() == pytest.approx([-1.0] * sum(LENGTHS[:3]) + [0.0] * (5 + 3), abs=1e-5)
+
+
+@pytest.mark.parametrize("revealed", [0.0, 0.4, 1.0])
+def test_the_sum_and_its_gradient_are_those_of_all_alignments_one_by_one(revealed: float) -> None:
+    lattice = RandomLattice.of(40, 6, 3, revealed=revealed)
+    scores_NC = lattice.inputs.scores_NC.requires_grad_()
+    nll_B = negative_log_likelihood(lattice.inputs, lattice.rows_N, lattice.positions_N)
+    weights_B = torch.linspace(1.0, 2.0, len(nll_B))
+    (gradient_NC,) = torch.autograd.grad((weights_B * torch.where(nll_B.isfinite(), nll_B, 0.0)).sum(), scores_NC)
+    totals = []
+    for sentence in lattice.sentences():
+        finite = [score for score in map(sentence.score, sentence.alignments()) if score > -math.inf]
+        totals.append(-torch.stack(finite).logsumexp(0) if finite else torch.tensor(math.inf))
+    expected_B = torch.stack(totals)
+    torch.testing.assert_close(nll_B, expected_B, rtol=1e-5, atol=1e-5)
+    assert 0 < int(nll_B.isfinite().sum()) < len(nll_B)
+    (wanted_NC,) = torch.autograd.grad(
+        (weights_B * torch.where(expected_B.isfinite(), expected_B, 0.0)).sum(), scores_NC
+    )
+    torch.testing.assert_close(gradient_NC, wanted_NC, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("revealed", [0.0, 0.4, 1.0])
+def test_the_best_alignment_scores_highest_of_all(revealed: float) -> None:
+    lattice = RandomLattice.of(40, 6, 3, revealed=revealed)
+    for sentence, best in zip(lattice.sentences(), best_alignments(lattice.inputs).tolist(), strict=True):
+        length = len(sentence.scores_TC)
+        assert not any(best[length:])
+        ways = sentence.alignments()
+        highest = max((float(sentence.score(way)) for way in ways), default=-math.inf)
+        if highest == -math.inf:
+            assert not any(best)
+        else:
+            assert tuple(best[:length]) in ways
+            assert float(sentence.score(best[:length])) == pytest.approx(highest, abs=1e-5)
+
+
+@pytest.mark.parametrize("scores", ["random", "revealed", "all equal"])
+def test_the_best_alignment_is_the_one_in_numpy_even_among_equals(scores: str) -> None:
+    lattice = RandomLattice.of(60, 24, 12, revealed=0.2 if scores == "revealed" else 0.0)
+    if scores == "all equal":
+        lattice.inputs.scores_NC.fill_(-1.0)
+    actual = best_alignments(lattice.inputs).tolist()
+    for sentence, best in zip(lattice.sentences(), actual, strict=True):
+        columns = list(range(len(sentence.target) + 1))
+        wanted = best_alignment(sentence.scores_TC[:, columns].numpy(), sentence.target)
+        blanks = [-1] * len(sentence.scores_TC)
+        assert best[: len(sentence.scores_TC)] == [1 + word for word in (wanted or blanks)]
+    assert any(any(best) for best in actual)
+
+
+def test_the_best_alignment_leaves_the_gradient_and_the_compiler_alone() -> None:
+    inputs = RandomLattice.of(8, 6, 3).inputs
+    scores_NC = inputs.scores_NC.requires_grad_()
+    compiled = torch.compile(
+        lambda: best_alignments(inputs) + 0 * scores_NC.long().sum(), fullgraph=True, backend="eager"
+    )
+    assert torch.equal(compiled(), best_alignments(inputs))
+    assert not best_alignments(inputs).requires_grad

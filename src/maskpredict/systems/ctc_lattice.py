@@ -1,19 +1,17 @@
-"""The CTC lattice: the sum over all alignments of a target, by the forward-backward algorithm (Graves et al., 2006).
+"""The CTC lattice (Graves et al., 2006): the sum over all alignments of a target, and the best one of them.
 
 An alignment gives each position a word of the target or a blank: the words in order, each at one or several adjacent
-positions, any number of blanks around them, and at least one between two equal words. The states of the lattice
-alternate: blank 0, word 0, blank 1, word 1 and so on, with a blank at the end. `decoding/alignment.py` finds the best
-path.
+positions, any number of blanks around them, and at least one between two equal words. A state of the lattice is the
+number c of words so far, and whether the position has the last of them or a blank.
 
 Shape letters: B sentences, T positions, L words of the target, N positions of all sentences, C = L + 1 scores: of the
-blank, then of each word of the target.
+blank, then of each word of the target. For states, C is the number of words so far.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import torch
 import torch.nn.functional as F
@@ -25,17 +23,18 @@ NEVER = float("-inf")
 
 @dataclass(frozen=True)
 class LatticeColumn:
-    """Log-probabilities of the blank and word states at one position."""
+    """Log-probabilities of the states at one position."""
 
-    blank: Tensor
-    """[B, L + 1]."""
-    word: Tensor
-    """[B, L]."""
+    word_BC: Tensor
+    """The position has the last of c words; impossible for none."""
+    blank_BC: Tensor
+    """The position has a blank after c words."""
 
     def where(self, keep_B: Tensor, other: LatticeColumn) -> LatticeColumn:
         """Return this column for sentences where `keep_B`, and the other for all others."""
         keep_B1 = keep_B[:, None]
-        return LatticeColumn(torch.where(keep_B1, self.blank, other.blank), torch.where(keep_B1, self.word, other.word))
+        word_BC = torch.where(keep_B1, self.word_BC, other.word_BC)
+        return LatticeColumn(word_BC, torch.where(keep_B1, self.blank_BC, other.blank_BC))
 
 
 @dataclass(frozen=True)
@@ -43,75 +42,67 @@ class LatticeInputs:
     """Targets, and the log-probabilities of their words and blanks at each position."""
 
     scores_NC: Tensor
-    """Log-probabilities, float32."""
+    """Log-probabilities, float32; -inf for what a position cannot have."""
     places_BT: Tensor
     """Row of `scores_NC` for each position; arbitrary beyond a sentence's length."""
     lengths_B: Tensor
     words_BL: Tensor
     word_counts_B: Tensor
 
-    def scores(self) -> list[LatticeColumn]:
-        """Return the scores at each position: [B, 1] for all blanks, [B, L] for the words."""
-        return [LatticeColumn(scores_BC[:, :1], scores_BC[:, 1:]) for scores_BC in self.scores_NC[self.places_BT.T]]
+    def scores(self) -> Sequence[Tensor]:
+        """Return the scores [B, C] at each position."""
+        return self.scores_NC[self.places_BT.T].unbind()
+
+    def start(self) -> LatticeColumn:
+        """Return the column before the first position: a blank after no words."""
+        nothing_BC = self.scores_NC.new_full((len(self.lengths_B), self.scores_NC.shape[1]), NEVER)
+        return LatticeColumn(nothing_BC, F.pad(nothing_BC[:, 1:], (1, 0), value=0.0))
 
     @property
-    def may_follow_BL(self) -> Tensor:
-        """0 for words that may directly follow the previous word, -inf for those that need a blank between."""
-        same_BL = F.pad(self.words_BL[:, 1:] == self.words_BL[:, :-1], (1, 0), value=True)  # the first follows none
-        return torch.zeros(same_BL.shape, device=same_BL.device).masked_fill(same_BL, NEVER)
+    def next_differs_BC(self) -> Tensor:
+        """True where the word after c words differs from the last of them, so that it may follow directly."""
+        return F.pad(self.words_BL[:, 1:] != self.words_BL[:, :-1], (1, 1), value=True)
 
 
 @dataclass(frozen=True)
 class Lattice:
     """Forward or backward log-probabilities of all states."""
 
-    blanks: Tensor
-    """[T, B, L + 1]."""
-    words: Tensor
-    """[T, B, L]."""
+    words_TBC: Tensor
+    blanks_TBC: Tensor
 
     @classmethod
     def of(cls, columns: Sequence[LatticeColumn]) -> Lattice:
         """Stack columns from the first position to the last."""
-        return cls(torch.stack([column.blank for column in columns]), torch.stack([column.word for column in columns]))
+        return cls(
+            torch.stack([column.word_BC for column in columns]), torch.stack([column.blank_BC for column in columns])
+        )
 
-    def log_likelihood(self, inputs: LatticeInputs) -> Tensor:
+    def log_likelihood(self, counts_B: Tensor) -> Tensor:
         """Return the log-likelihood [B] of each target: it ends with its last word, or with the blank after it."""
-        count_B1 = inputs.word_counts_B[:, None]
-        after_B1 = self.blanks[-1].gather(1, count_B1)
-        return torch.logaddexp(after_B1, self.words[-1].gather(1, (count_B1 - 1).clamp(min=0)))[:, 0]
+        ended_BC = torch.logaddexp(self.words_TBC[-1], self.blanks_TBC[-1])
+        return ended_BC.gather(1, counts_B[:, None])[:, 0]
 
 
-def forward_lattice(inputs: LatticeInputs, compiled: bool) -> Lattice:
+def forward_lattice(inputs: LatticeInputs) -> Lattice:
     """Return the forward log-probabilities.
 
     Beyond a sentence's length, they are those of its last position.
     """
-    step = _compiled(_forward_step) if compiled else _forward_step
-    follow_BL, (first, *others) = inputs.may_follow_BL, inputs.scores()
-    column = LatticeColumn(
-        torch.cat([first.blank, torch.full_like(first.word, NEVER)], 1),
-        torch.cat([first.word[:, :1], torch.full_like(first.word[:, 1:], NEVER)], 1),
-    )
-    columns = [column]
-    for t, scores in enumerate(others, start=1):
-        column = step(column, scores, follow_BL, t < inputs.lengths_B)
+    differs_BC, column, columns = inputs.next_differs_BC, inputs.start(), []
+    for t, scores_BC in enumerate(inputs.scores()):
+        column = _forward_step(column, scores_BC, differs_BC).where(t < inputs.lengths_B, column)
         columns.append(column)
     return Lattice.of(columns)
 
 
-def _forward_step(before: LatticeColumn, scores: LatticeColumn, follow_BL: Tensor, inside_B: Tensor) -> LatticeColumn:
-    """Return the next column: each state is reached from itself, the previous state, or the previous word."""
-    from_left = F.pad(before.word, (1, 0), value=NEVER)  # the word before each blank
-    to_word = torch.logaddexp(torch.logaddexp(before.word, before.blank[:, :-1]), from_left[:, :-1] + follow_BL)
-    to_blank = torch.logaddexp(before.blank, from_left)
-    return LatticeColumn(to_blank + scores.blank, to_word + scores.word).where(inside_B, before)
-
-
-@cache
-def _compiled(step: Callable[..., LatticeColumn]) -> Callable[..., LatticeColumn]:
-    """Compile a step, for a GPU: there are hundreds of steps, and their kernels take longer to launch than to run."""
-    return torch.compile(step, dynamic=True)
+def _forward_step(before: LatticeColumn, scores_BC: Tensor, differs_BC: Tensor) -> LatticeColumn:
+    """Return the next column: a word comes after itself, a blank, or a different word; a blank after any state."""
+    either_BC = torch.logaddexp(before.word_BC, before.blank_BC)
+    to_next_BC = torch.where(differs_BC, either_BC, before.blank_BC)
+    entered_BC = F.pad(to_next_BC[:, :-1], (1, 0), value=NEVER)
+    word_BC = torch.logaddexp(before.word_BC, entered_BC) + scores_BC
+    return LatticeColumn(word_BC, either_BC + scores_BC[:, :1])
 
 
 def negative_log_likelihood(inputs: LatticeInputs, rows_N: Tensor, positions_N: Tensor) -> Tensor:
@@ -145,9 +136,9 @@ def _negative_log_likelihood(
 ) -> tuple[Tensor, Tensor]:
     """Return the negative log-likelihoods, and the gradient of their sum."""
     inputs = LatticeInputs(scores_NC, places_BT, lengths_B, words_BL, word_counts_B)
-    forward = forward_lattice(inputs, compiled=scores_NC.is_cuda)
-    log_likelihood_B = forward.log_likelihood(inputs)
-    posteriors_TBC = _posteriors(inputs, forward, log_likelihood_B, compiled=scores_NC.is_cuda)
+    forward = forward_lattice(inputs)
+    log_likelihood_B = forward.log_likelihood(word_counts_B)
+    posteriors_TBC = _posteriors(inputs, forward, log_likelihood_B)
     return -log_likelihood_B, -posteriors_TBC[positions_N, rows_N]
 
 
@@ -170,33 +161,96 @@ def _backward(ctx: torch.autograd.function.FunctionCtx, upstream_B: Tensor, _: T
 _negative_log_likelihood.register_autograd(_backward, setup_context=_save_for_backward)
 
 
-def _posteriors(inputs: LatticeInputs, forward: Lattice, log_likelihood_B: Tensor, compiled: bool) -> Tensor:
+def _posteriors(inputs: LatticeInputs, forward: Lattice, log_likelihood_B: Tensor) -> Tensor:
     """Return the posterior probability [T, B, C] of the blank, and of each word, at each position."""
-    step = _compiled(_backward_step) if compiled else _backward_step
-    follow_BL, counts_B1, norm_B1 = inputs.may_follow_BL, inputs.word_counts_B[:, None], log_likelihood_B[:, None]
-    number = torch.arange(forward.blanks.shape[2], device=counts_B1.device)
-    end = LatticeColumn(
-        torch.zeros_like(forward.blanks[0]).masked_fill(number != counts_B1, NEVER),
-        torch.zeros_like(forward.words[0]).masked_fill(number[:-1] != counts_B1 - 1, NEVER),
-    )
+    differs_BC, norm_B1 = inputs.next_differs_BC, log_likelihood_B[:, None]
+    said_C = torch.arange(differs_BC.shape[1], device=differs_BC.device)
+    end_BC = torch.zeros_like(forward.words_TBC[0]).masked_fill(said_C != inputs.word_counts_B[:, None], NEVER)
+    end = LatticeColumn(end_BC, end_BC)
     columns = [end]  # from the last position to the first
-    for t, scores in reversed(list(enumerate(inputs.scores()))[1:]):
-        columns.append(step(columns[-1], scores, follow_BL, t < inputs.lengths_B, end))
+    for t, scores_BC in reversed(list(enumerate(inputs.scores()))[1:]):
+        columns.append(_backward_step(columns[-1], scores_BC, differs_BC).where(t < inputs.lengths_B, end))
     backward = Lattice.of(columns[::-1])
-    blank = (forward.blanks + backward.blanks - norm_B1).exp().sum(2, keepdim=True)
-    words = (forward.words + backward.words - norm_B1).exp()
-    valid_TB = torch.arange(len(columns), device=log_likelihood_B.device)[:, None] < inputs.lengths_B
+    blank_TB1 = (forward.blanks_TBC + backward.blanks_TBC - norm_B1).exp().sum(2, keepdim=True)
+    words_TBL = (forward.words_TBC + backward.words_TBC - norm_B1).exp()[:, :, 1:]
+    valid_TB = torch.arange(len(columns), device=norm_B1.device)[:, None] < inputs.lengths_B
     counted_TB1 = (valid_TB & (log_likelihood_B > NEVER))[:, :, None]
-    return torch.where(counted_TB1, torch.cat([blank, words], 2), 0.0)
+    return torch.where(counted_TB1, torch.cat([blank_TB1, words_TBL], 2), 0.0)
 
 
-def _backward_step(
-    after: LatticeColumn, scores: LatticeColumn, follow_BL: Tensor, inside_B: Tensor, end: LatticeColumn
-) -> LatticeColumn:
-    """Return the previous column: each state leads to itself, the next state, or the next word."""
-    to_blank, to_word = after.blank + scores.blank, after.word + scores.word
-    over_blank = F.pad((to_word + follow_BL)[:, 1:], (0, 1), value=NEVER)  # directly to the next word
-    return LatticeColumn(
-        torch.logaddexp(to_blank, F.pad(to_word, (0, 1), value=NEVER)),
-        torch.logaddexp(torch.logaddexp(to_word, to_blank[:, 1:]), over_blank),
-    ).where(inside_B, end)
+def _backward_step(after: LatticeColumn, scores_BC: Tensor, differs_BC: Tensor) -> LatticeColumn:
+    """Return the previous column: a word leads to itself, a blank, or a different word; a blank to any state."""
+    word_BC, blank_BC = after.word_BC + scores_BC, after.blank_BC + scores_BC[:, :1]
+    next_BC = F.pad(word_BC[:, 1:], (0, 1), value=NEVER)
+    from_blank_BC = torch.logaddexp(blank_BC, next_BC)
+    onward_BC = torch.where(differs_BC, from_blank_BC, blank_BC)
+    return LatticeColumn(torch.logaddexp(word_BC, onward_BC), from_blank_BC)
+
+
+def best_alignments(inputs: LatticeInputs) -> Tensor:
+    """Return the column of `scores_NC` [B, T] at each position of the best alignment: 0 for a blank, 1 + l for word l.
+
+    All blanks for a target without alignments, and beyond a sentence's length. Of equal alignments, it is the one of
+    `decoding.alignment.best_alignment`: from the last position to the first, a blank wins, except that a word is
+    rather continued than begun. There is no gradient.
+    """
+    best_BT: Tensor = _best_alignments(
+        inputs.scores_NC.detach(), inputs.places_BT, inputs.lengths_B, inputs.words_BL, inputs.word_counts_B
+    )
+    return best_BT
+
+
+@torch.library.custom_op("maskpredict::ctc_best_alignments", mutates_args=())
+def _best_alignments(
+    scores_NC: Tensor, places_BT: Tensor, lengths_B: Tensor, words_BL: Tensor, word_counts_B: Tensor
+) -> Tensor:
+    """Return the best alignments, as `best_alignments` does."""
+    inputs = LatticeInputs(scores_NC, places_BT, lengths_B, words_BL, word_counts_B)
+    differs_BC, column, pointers = inputs.next_differs_BC, inputs.start(), []
+    for t, scores_BC in enumerate(inputs.scores()):
+        reached, pointer = _viterbi_step(column, scores_BC, differs_BC)
+        column = reached.where(t < lengths_B, column)
+        pointers.append(pointer)
+    return _trace_back(inputs, column, pointers)
+
+
+@_best_alignments.register_fake
+def _(scores_NC: Tensor, places_BT: Tensor, *_: Tensor) -> Tensor:
+    return torch.empty_like(places_BT, dtype=torch.long)
+
+
+@dataclass(frozen=True)
+class BackPointers:
+    """The previous states on the best paths to the states at one position."""
+
+    after_word_BC: Tensor
+    """True where the best state with c words at the previous position is the word, False where it is the blank."""
+    is_new_BC: Tensor
+    """True where the word is not at the previous position."""
+
+
+def _viterbi_step(before: LatticeColumn, scores_BC: Tensor, differs_BC: Tensor) -> tuple[LatticeColumn, BackPointers]:
+    """Return the next column, as in `_forward_step` with maxima instead of sums, and how it was reached."""
+    after_word_BC = before.word_BC > before.blank_BC
+    either_BC = torch.maximum(before.word_BC, before.blank_BC)
+    entered_BC = F.pad(torch.where(differs_BC, either_BC, before.blank_BC)[:, :-1], (1, 0), value=NEVER)
+    word_BC = torch.maximum(before.word_BC, entered_BC) + scores_BC
+    column = LatticeColumn(word_BC, either_BC + scores_BC[:, :1])
+    return column, BackPointers(after_word_BC, entered_BC > before.word_BC)
+
+
+def _trace_back(inputs: LatticeInputs, last: LatticeColumn, pointers: Sequence[BackPointers]) -> Tensor:
+    """Return the alignments [B, T] that the back-pointers lead to from the last column."""
+    said_B1, differs_BC = inputs.word_counts_B[:, None], inputs.next_differs_BC
+    word_B1, blank_B1 = last.word_BC.gather(1, said_B1), last.blank_BC.gather(1, said_B1)
+    in_word_B1, exists_B1 = word_B1 > blank_B1, torch.maximum(word_B1, blank_B1) > NEVER
+    columns = []  # from the last position to the first
+    for t, pointer in reversed(list(enumerate(pointers))):
+        inside_B1 = exists_B1 & (t < inputs.lengths_B[:, None])
+        columns.append(torch.where(inside_B1 & in_word_B1, said_B1, 0))
+        is_new_B1 = inside_B1 & in_word_B1 & pointer.is_new_BC.gather(1, said_B1)
+        said_B1 = said_B1 - is_new_B1.long()
+        leads_B1 = pointer.after_word_BC.gather(1, said_B1) & (differs_BC.gather(1, said_B1) | ~is_new_B1)
+        stays_B1 = ~inside_B1 | (in_word_B1 & ~is_new_B1)
+        in_word_B1 = torch.where(stays_B1, in_word_B1, leads_B1)
+    return torch.cat(columns[::-1], 1)
