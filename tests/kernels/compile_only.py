@@ -31,6 +31,7 @@ from maskpredict.engines.cuda.fused_search import FusedSearch
 from maskpredict.engines.cuda.fused_transformer import FusedTransformer
 from maskpredict.kernels import draft_step, pdl
 from maskpredict.kernels import fused as fused_ops
+from maskpredict.kernels.ctc_lattice import best_alignments, sum_alignments
 from maskpredict.kernels.short_attention import short_attention
 from maskpredict.kernels.vocabulary_scan import best
 from maskpredict.model.config import ModelConfig
@@ -99,11 +100,16 @@ def beam_search() -> None:
 
 
 def training() -> None:
-    """Attention within packed sentences, and its gradients."""
+    """Attention within packed sentences, and its gradients; alignments of some words and of many."""
     starts = torch.tensor([0, 27, 54], dtype=torch.int32)
     for causal in (False, True):
         q, k, v = (torch.zeros(54, 8, 64, dtype=torch.bfloat16, requires_grad=True) for _ in range(3))
         short_attention(q, k, v, starts, starts, causal).sum().backward()
+    for words in (30, 126, 256):
+        counts_B, words_BL = torch.zeros(2, dtype=torch.long), torch.zeros(2, words, dtype=torch.long)
+        lattice = torch.zeros(16, words + 1), torch.zeros(2, 8, dtype=torch.long), counts_B, words_BL, counts_B
+        sum_alignments(*lattice)
+        best_alignments(*lattice)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ LAUNCHED = {
     *("_embed", "_linear", "_attend_prefix", "_cross_attend", "_begin", "_between_passes", "_best"),  # mask-predict
     *("_normed", "_block_bests"),
     *("_attend", "_scan", "best_of_groups", "continue_beams"),  # beam search
-    *("_forward", "_backward"),  # training
+    *("_forward", "_backward", "_sum_alignments", "_find_best"),  # training
 }
 MAX_SHARED_MEMORY = 227 * 1024
 """Bytes that a program can have on a Hopper."""

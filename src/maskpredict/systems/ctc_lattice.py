@@ -6,12 +6,15 @@ number c of words so far, and whether the position has the last of them or a bla
 
 Shape letters: B sentences, T positions, L words of the target, N positions of all sentences, C = L + 1 scores: of the
 blank, then of each word of the target. For states, C is the number of words so far.
+
+On a GPU, `kernels/ctc_lattice.py` computes both; what is here is the reference, and runs everywhere else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 import torch
 import torch.nn.functional as F
@@ -84,27 +87,6 @@ class Lattice:
         return ended_BC.gather(1, counts_B[:, None])[:, 0]
 
 
-def forward_lattice(inputs: LatticeInputs) -> Lattice:
-    """Return the forward log-probabilities.
-
-    Beyond a sentence's length, they are those of its last position.
-    """
-    differs_BC, column, columns = inputs.next_differs_BC, inputs.start(), []
-    for t, scores_BC in enumerate(inputs.scores()):
-        column = _forward_step(column, scores_BC, differs_BC).where(t < inputs.lengths_B, column)
-        columns.append(column)
-    return Lattice.of(columns)
-
-
-def _forward_step(before: LatticeColumn, scores_BC: Tensor, differs_BC: Tensor) -> LatticeColumn:
-    """Return the next column: a word comes after itself, a blank, or a different word; a blank after any state."""
-    either_BC = torch.logaddexp(before.word_BC, before.blank_BC)
-    to_next_BC = torch.where(differs_BC, either_BC, before.blank_BC)
-    entered_BC = F.pad(to_next_BC[:, :-1], (1, 0), value=NEVER)
-    word_BC = torch.logaddexp(before.word_BC, entered_BC) + scores_BC
-    return LatticeColumn(word_BC, either_BC + scores_BC[:, :1])
-
-
 def negative_log_likelihood(inputs: LatticeInputs, rows_N: Tensor, positions_N: Tensor) -> Tensor:
     """Return the negative log-likelihood [B] of each target, summed over alignments; infinite if it has none.
 
@@ -123,6 +105,10 @@ def negative_log_likelihood(inputs: LatticeInputs, rows_N: Tensor, positions_N: 
     return nll_B
 
 
+def _has_kernels(scores_NC: Tensor) -> bool:
+    return scores_NC.is_cuda and find_spec("triton") is not None
+
+
 # A custom operator, because compiling the loops would take minutes; a CUDA graph can capture them.
 @torch.library.custom_op("maskpredict::ctc_negative_log_likelihood", mutates_args=())
 def _negative_log_likelihood(
@@ -135,11 +121,12 @@ def _negative_log_likelihood(
     positions_N: Tensor,
 ) -> tuple[Tensor, Tensor]:
     """Return the negative log-likelihoods, and the gradient of their sum."""
+    if _has_kernels(scores_NC):
+        from maskpredict.kernels import ctc_lattice as kernels
+
+        return kernels.sum_alignments(scores_NC, places_BT, lengths_B, words_BL, word_counts_B)
     inputs = LatticeInputs(scores_NC, places_BT, lengths_B, words_BL, word_counts_B)
-    forward = forward_lattice(inputs)
-    log_likelihood_B = forward.log_likelihood(word_counts_B)
-    posteriors_TBC = _posteriors(inputs, forward, log_likelihood_B)
-    return -log_likelihood_B, -posteriors_TBC[positions_N, rows_N]
+    return sum_reference(inputs, rows_N, positions_N)
 
 
 @_negative_log_likelihood.register_fake
@@ -159,6 +146,35 @@ def _backward(ctx: torch.autograd.function.FunctionCtx, upstream_B: Tensor, _: T
 
 
 _negative_log_likelihood.register_autograd(_backward, setup_context=_save_for_backward)
+
+
+def sum_reference(inputs: LatticeInputs, rows_N: Tensor, positions_N: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the negative log-likelihoods [B], and the gradient of their sum [N, C], in plain PyTorch."""
+    forward = forward_lattice(inputs)
+    log_likelihood_B = forward.log_likelihood(inputs.word_counts_B)
+    posteriors_TBC = _posteriors(inputs, forward, log_likelihood_B)
+    return -log_likelihood_B, -posteriors_TBC[positions_N, rows_N]
+
+
+def forward_lattice(inputs: LatticeInputs) -> Lattice:
+    """Return the forward log-probabilities.
+
+    Beyond a sentence's length, they are those of its last position.
+    """
+    differs_BC, column, columns = inputs.next_differs_BC, inputs.start(), []
+    for t, scores_BC in enumerate(inputs.scores()):
+        column = _forward_step(column, scores_BC, differs_BC).where(t < inputs.lengths_B, column)
+        columns.append(column)
+    return Lattice.of(columns)
+
+
+def _forward_step(before: LatticeColumn, scores_BC: Tensor, differs_BC: Tensor) -> LatticeColumn:
+    """Return the next column: a word comes after itself, a blank, or a different word; a blank after any state."""
+    either_BC = torch.logaddexp(before.word_BC, before.blank_BC)
+    to_next_BC = torch.where(differs_BC, either_BC, before.blank_BC)
+    entered_BC = F.pad(to_next_BC[:, :-1], (1, 0), value=NEVER)
+    word_BC = torch.logaddexp(before.word_BC, entered_BC) + scores_BC
+    return LatticeColumn(word_BC, either_BC + scores_BC[:, :1])
 
 
 def _posteriors(inputs: LatticeInputs, forward: Lattice, log_likelihood_B: Tensor) -> Tensor:
@@ -205,18 +221,26 @@ def _best_alignments(
     scores_NC: Tensor, places_BT: Tensor, lengths_B: Tensor, words_BL: Tensor, word_counts_B: Tensor
 ) -> Tensor:
     """Return the best alignments, as `best_alignments` does."""
-    inputs = LatticeInputs(scores_NC, places_BT, lengths_B, words_BL, word_counts_B)
-    differs_BC, column, pointers = inputs.next_differs_BC, inputs.start(), []
-    for t, scores_BC in enumerate(inputs.scores()):
-        reached, pointer = _viterbi_step(column, scores_BC, differs_BC)
-        column = reached.where(t < lengths_B, column)
-        pointers.append(pointer)
-    return _trace_back(inputs, column, pointers)
+    if _has_kernels(scores_NC):
+        from maskpredict.kernels import ctc_lattice as kernels
+
+        return kernels.best_alignments(scores_NC, places_BT, lengths_B, words_BL, word_counts_B)
+    return best_reference(LatticeInputs(scores_NC, places_BT, lengths_B, words_BL, word_counts_B))
 
 
 @_best_alignments.register_fake
 def _(scores_NC: Tensor, places_BT: Tensor, *_: Tensor) -> Tensor:
     return torch.empty_like(places_BT, dtype=torch.long)
+
+
+def best_reference(inputs: LatticeInputs) -> Tensor:
+    """Return the best alignments by the Viterbi algorithm in plain PyTorch."""
+    differs_BC, column, pointers = inputs.next_differs_BC, inputs.start(), []
+    for t, scores_BC in enumerate(inputs.scores()):
+        reached, pointer = _viterbi_step(column, scores_BC, differs_BC)
+        column = reached.where(t < inputs.lengths_B, column)
+        pointers.append(pointer)
+    return _trace_back(inputs, column, pointers)
 
 
 @dataclass(frozen=True)
