@@ -179,6 +179,7 @@ class Run:
 
     def _learn(self, update: Update) -> None:
         number = self.state.update + 1
+        self.system.set_progress(self._progress())
         rate = learning_rate(self.config.optimizer, number, self._progress())
         rate *= rewarmup_share(self.state.forgot_at, number, self.config.rewarmup)
         sums = self.optimizer.update(self.engine, update, number, self.config.seed, rate)
