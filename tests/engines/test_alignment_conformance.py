@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,14 +55,13 @@ def test_the_answers_are_those_of_the_plain_engine(
     engine: Translator, case: Case, reference: Callable[[Case], list[Answer]], sentences: list[str]
 ) -> None:
     answers, expected = answers_of(engine, case, sentences), reference(case)
-    same = sum(answer.tokens == wanted.tokens for answer, wanted in zip(answers, expected, strict=True))
-    if engine.compute_type != "float32":
-        assert same >= 0.5 * len(expected)  # of sentences that the model finds hard, too
-    elif case.settings.get("iterations") == 1:
-        assert_same(answers, expected)
-    else:
+    if engine.compute_type == "float32":
         # Many positions are certain within rounding, which then decides which of them are predicted again.
-        assert same >= 0.95 * len(expected)
+        tolerance = 1e-4 if case.settings.get("iterations") == 1 else 0.01
+        assert_same([replace(answer, candidates=[]) for answer in answers], expected, tolerance)
+    else:
+        same = sum(answer.tokens == wanted.tokens for answer, wanted in zip(answers, expected, strict=True))
+        assert same >= 0.5 * len(expected)  # of sentences that the model finds hard, too
 
 
 @all_cases

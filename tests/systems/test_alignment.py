@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 
 import pytest
@@ -69,7 +69,7 @@ def record_reveals(monkeypatch: pytest.MonkeyPatch) -> list[Revealed]:
     return seen
 
 
-def log_probs_given(model: Alignment, source: list[int], shown: list[int | None]) -> torch.Tensor:
+def log_probs_given(model: Alignment, source: list[int], shown: Sequence[int | None]) -> torch.Tensor:
     """Log-probabilities [T, V] of one sentence, for what its positions show, as a decoder pass sees it."""
     encoding = model.encode(pad([source], 0, CPU))
     draft = [BLANK if token is None else BOS if token == BLANK else token for token in shown]
@@ -114,7 +114,7 @@ def brute_force(log_probs_TV: torch.Tensor, target: list[int], shown: list[int |
         for ((words, last), total), token in product(prefixes.items(), choices):
             said = words if token in (BLANK, last) else (*words, token)
             if list(said) == target[: len(said)]:
-                score = total + (float(log_probs_TV[place, token]) if given is None else 0.0)
+                score = total + (log_probs_TV[place, token].item() if given is None else 0.0)
                 before = longer.get((said, token), -math.inf)
                 longer[said, token] = float(torch.logaddexp(torch.tensor(before), torch.tensor(score)))
         prefixes = longer

@@ -89,8 +89,8 @@ def decoder_graph(config: ModelConfig, weights: Weights, *, hidden: int | None =
         stream.after(f"{name}.cross_residual", layers.attended(q, keys, values, f"{name}.cross"))
         residual = f"{name}.feed_forward_residual"
         stream.after(residual, layers.feed_forward(stream.before(residual), f"{name}.feed_forward"))
-    hidden = graph.node("Squeeze", layers.normed(stream.x, "transformer.decoder_norm"), graph.integers(0))
-    _add_predictions(graph, layers.logits(hidden, graph.input("penalties", ["V"])))
+    vectors = graph.node("Squeeze", layers.normed(stream.x, "transformer.decoder_norm"), graph.integers(0))
+    _add_predictions(graph, layers.logits(vectors, graph.input("penalties", ["V"])))
     return graph
 
 
@@ -104,7 +104,7 @@ def _decoder_input(layers: Layers, hidden: int | None) -> str:
         return states
     ids = graph.input("ids", ["T"], np.int64)
     is_hidden = graph.node("Unsqueeze", graph.node("Equal", ids, graph.constant(hidden)), graph.integers(1))
-    seen = graph.node("Where", is_hidden, graph.constant(np.float32(0)), layers.words(ids, "target"))
+    seen = graph.node("Where", is_hidden, graph.constant(np.float32(0)), layers.words(ids))
     return graph.node("Add", states, seen)
 
 
