@@ -74,7 +74,7 @@ class Alignment(CTC):
         wanted_NC = self.wanted(layout, batch.target)
         with torch.no_grad():
             revealed = self._revealed(encoding, layout, wanted_NC, batch.target)
-        decoder_inputs = self._with_seen(encoding.states_BTD, revealed.as_input(self.special))
+        decoder_inputs = self.with_seen(encoding.states_BTD, revealed.as_input(self.special))
         lattice = self.lattice_inputs(
             self.position_logits(decoder_inputs, encoding, layout), wanted_NC, layout, batch.target
         )
@@ -85,9 +85,9 @@ class Alignment(CTC):
 
     def decoder_inputs(self, encoding: EncoderOutput, tokens_BT: Tensor, target: Padded, owner_B: Tensor) -> Tensor:
         """As in `System`: the split encoder states, plus the words and blanks (BOS) of the draft."""
-        return self._with_seen(super().decoder_inputs(encoding, tokens_BT, target, owner_B), tokens_BT)
+        return self.with_seen(super().decoder_inputs(encoding, tokens_BT, target, owner_B), tokens_BT)
 
-    def _with_seen(self, states: Tensor, seen: Tensor) -> Tensor:
+    def with_seen(self, states: Tensor, seen: Tensor) -> Tensor:
         """Return states [..., D] plus the embeddings of ids [...]; MASK adds nothing."""
         words = self.transformer.target.words(seen)
         return states + torch.where((seen == self.special.mask)[..., None], 0.0, words)

@@ -50,11 +50,14 @@ class CTC(System):
 
     def encode(self, source: Tokens) -> EncoderOutput:
         """As in `System`: `ctc_positions` decoder inputs for each source position."""
-        times = self.config.ctc_positions
         encoded = self.transformer.encode(source.ids, source.layout)
-        states = self.split(encoded).unflatten(-1, (times, -1)).flatten(-3, -2)
-        memory = self.transformer.memory(encoded)
-        return EncoderOutput(memory, source.layout, positions_B=times * source.layout.lengths_B, states_BTD=states)
+        positions_B = self.config.ctc_positions * source.layout.lengths_B
+        memory, states = self.transformer.memory(encoded), self.split_states(encoded)
+        return EncoderOutput(memory, source.layout, positions_B=positions_B, states_BTD=states)
+
+    def split_states(self, encoded: Tensor) -> Tensor:
+        """Return the states of the target positions, for the encoder's output [..., D]."""
+        return self.split(encoded).unflatten(-1, (self.config.ctc_positions, -1)).flatten(-3, -2)
 
     def decoder_inputs(self, encoding: EncoderOutput, tokens_BT: Tensor, target: Padded, owner_B: Tensor) -> Tensor:
         """As in `System`: the split encoder states, whatever the draft."""
