@@ -31,8 +31,8 @@ def warn_of_unalignable(split: ParallelIds, positions: int) -> None:
     count = count_unalignable(split, positions)
     if count:
         logger.warning(
-            "%d of %d training pairs (%.1f%%) are left out of the loss: their target is too long for %d positions a source "
-            "subword, the setting model.ctc_positions.",
+            "%d of %d training pairs (%.1f%%) are left out of the loss: their target is too long for %d positions a "
+            "source subword (model.ctc_positions).",
             *(count, len(split), 100 * count / len(split), positions),
         )
 
