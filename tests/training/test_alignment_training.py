@@ -16,7 +16,7 @@ from maskpredict.model.folder import ModelFolder
 from maskpredict.training import unalignable
 from maskpredict.training.config import TrainConfig
 from maskpredict.training.loop import train
-from maskpredict.training.unalignable import count_unalignable
+from maskpredict.training.unalignable import count_unalignable, warn_of_unalignable
 
 MakeConfig = Callable[..., TrainConfig]
 
@@ -54,6 +54,24 @@ def test_training_says_how_many_pairs_it_leaves_out(make_config: MakeConfig, cap
     assert train(make_config("tight", system="alignment", steps=2, model=model), quiet=True).model is not None
     messages = [record.getMessage() for record in caplog.records]
     assert any("of 545 training pairs" in message and "too long for 1 positions" in message for message in messages)
+
+
+def test_text_in_which_no_pair_fits_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no training pair fits 1 positions"):
+        warn_of_unalignable(split_of(tmp_path, [([5], [6, 7]), ([5], [8, 8])]), 1)
+
+
+def test_an_update_without_a_pair_that_fits_does_no_harm(
+    make_config: MakeConfig, read_metrics: Callable[[Path | str], list[dict[str, float]]]
+) -> None:
+    model = {"width": 16, "hidden": 16, "heads": 1, "encoder_layers": 1, "decoder_layers": 1, "ctc_positions": 1}
+    # Updates of a single pair each, of which every eighth does not fit.
+    batch = {"tokens": 24, "part_tokens": 24, "max_length": 24}
+    config = make_config("tight", system="ctc", steps=80, model=model, batch=batch)
+    assert train(config, quiet=True).model is not None
+    losses = [record["loss"] for record in read_metrics(config.run) if record["kind"] == "train"]
+    assert 0.0 in losses
+    assert all(np.isfinite(loss) for loss in losses)
 
 
 def test_an_alignment_model_starts_from_a_cmlm_and_resumes_exactly(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from maskpredict.bounds import Fraction
+from maskpredict.bounds import Share
 from maskpredict.errors import UserError
 
 
@@ -15,14 +15,14 @@ class RevealConfig:
     Each sentence is drawn into one of three kinds: partly revealed, glanced at, or fully hidden (the rest).
     """
 
-    partial: Fraction = 0.3
+    partial: Share = 0.3
     """Share of sentences with a random number of positions revealed, from none to all but one: teaches revision."""
-    glancing: Fraction = 0.3
+    glancing: Share = 0.3
     """Share of sentences with as many positions revealed as a share of those the model gets wrong: makes the first pass
     more consistent (Qian et al., 2021)."""
-    glancing_from: Fraction = 0.5
+    glancing_from: Share = 0.5
     """That share of wrong positions at the start of the run."""
-    glancing_to: Fraction = 0.1
+    glancing_to: Share = 0.1
     """The same at its end; in between it changes linearly."""
 
     def __post_init__(self) -> None:

@@ -216,6 +216,7 @@ class Run:
             task.advance()
             return
         total, count, *parts = self.sums.tolist()
+        count = max(count, 1)
         self.sums = torch.zeros(0)
         speed = self.throughput.tokens_per_second()
         rate = float(self.optimizer.adam.param_groups[0]["lr"])

@@ -7,6 +7,7 @@ import logging
 import numpy as np
 
 from maskpredict.corpus.dataset import ParallelIds
+from maskpredict.errors import UserError
 
 PAIRS_AT_ONCE = 100_000
 """Pairs whose ids are in memory at a time."""
@@ -27,8 +28,12 @@ def count_unalignable(split: ParallelIds, positions: int) -> int:
 
 
 def warn_of_unalignable(split: ParallelIds, positions: int) -> None:
-    """Say how many pairs the loss leaves out, if any."""
+    """Say how many pairs the loss leaves out, if any; all of them are refused."""
     count = count_unalignable(split, positions)
+    if count == len(split):
+        raise UserError(
+            f"no training pair fits {positions} positions a source subword; use a larger model.ctc_positions."
+        )
     if count:
         logger.warning(
             "%d of %d training pairs (%.1f%%) are left out of the loss: their target is too long for %d positions a "
