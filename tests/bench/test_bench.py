@@ -198,6 +198,14 @@ def test_what_an_engine_does_not_have_is_left_out_with_a_sentence(config: BenchC
     assert "ctranslate2-b1-int3 cannot race: CTranslate2 does not compute in int3 on this CPU." in notes
 
 
+def test_our_racers_run_on_the_engine_that_was_asked_for(config: BenchConfig, toy_set: ReferenceSet) -> None:
+    few = replace(config, rival="", peers=(), rounds=1, beams=(1,), speeds=("fast",), engine="onnxruntime")
+    found = bench(few, toy_set, export_ctranslate2)
+    assert {racer.entry.engine for racer in found.racers} == {"mask-predict", "one pass"}
+    (note,) = (note for note in found.notes if "cannot race" in note)
+    assert note.startswith("ar-b1-float32 cannot race: the engine onnxruntime")
+
+
 def test_a_model_alone_races_against_itself(config: BenchConfig, toy_set: ReferenceSet) -> None:
     found = bench(replace(config, one_pass="", teacher="", rival="", rounds=1), toy_set, export_ctranslate2)
     assert {racer.entry.engine for racer in found.racers} == {"mask-predict"}
