@@ -59,6 +59,11 @@ def test_an_open_gap_is_tried_in_the_predicted_lengths_and_the_smallest_ones() -
     assert drafts == [[7, M, M, M, 9, EOS], [7, M, M, 9, EOS], [7, M, 9, EOS]]
 
 
+def test_the_smallest_gap_and_one_more_are_tried_even_if_only_long_targets_are_likely() -> None:
+    assert [len(draft) for draft in template_drafts(((7,), Gap(), (9,)), [30], M, EOS)] == [30, 4, 5]
+    assert [len(draft) for draft in template_drafts((Gap(), (7,), Gap()), [4], M, EOS)] == [4, 5, 5]
+
+
 def test_several_open_gaps_share_out_the_length_in_every_way_the_most_even_first() -> None:
     drafts = template_drafts((Gap(), (7,), Gap()), [6], M, EOS)
     sizes = [(draft.index(7), len(draft) - draft.index(7) - 2) for draft in drafts]
