@@ -103,7 +103,7 @@ def test_scores_are_those_of_the_models_translations(
     assert scores["ar-b2-float32"] == pytest.approx(expected.score)
     assert scores["ctranslate2-b2-float32"] == pytest.approx(expected.score, abs=1)
     assert result.signature == expected.signature
-    assert result.course.scored == len(toy_set)
+    assert result.workload.scored == len(toy_set)
 
 
 def test_the_peers_find_what_our_beam_search_finds(result: RaceResult) -> None:

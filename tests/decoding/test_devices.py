@@ -1,4 +1,4 @@
-"""Decoding makes its arrays on the device of the draft: what forgot to would land on `meta`, which has no values."""
+"""Decoding makes its arrays on the device of the draft: any other would be on `meta`, which has no values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ class InventedSources:
     """Sources of which nothing but `InventedPasses` is known."""
 
     length_log_probs_BL: npt.NDArray[np.float32] = np.zeros((2, 8), dtype=np.float32)
-    positions: list[int] = []
+
+    @property
+    def positions(self) -> list[int]:
+        return []
 
     def groups(self, lengths: Sequence[int]) -> list[list[int]]:
         return [list(range(len(lengths)))]

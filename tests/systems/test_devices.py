@@ -1,4 +1,4 @@
-"""Tensors are made on the device of the batch, as a GPU needs: what forgot to would land on `meta`, which has no values."""
+"""Tensors are made on the device of the batch, as a GPU needs: any other would be on `meta`, which has no values."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class BenchConfig:
     device: str = "auto"
     """Device: auto, cpu, cuda or cuda:1."""
     engine: str = "auto"
-    """What computes our racers: auto, onnxruntime, cuda, int8 or torch."""
+    """Engine of our racers: auto, onnxruntime, cuda, int8 or torch."""
     threads: int | None = None
     """CPU threads of every racer; by default as many as PyTorch uses."""
 

@@ -86,7 +86,7 @@ class _RaceRun:
         baselines = self.config.baselines or default_baselines(entries)
         return RaceResult(
             machine=self.machine,
-            course=self.workload.summary,
+            workload=self.workload.summary,
             config={**asdict(self.config), "compute_types": self.compute.compute_types, "device": self.compute.device},
             signature=self.ready.signature,
             racers=racers,
