@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
-from maskpredict.decoding.drafts import MAX_SPLITS, has_room, pinned_draft, shortest_with, template_drafts
+from maskpredict.decoding.drafts import (
+    MAX_SPLITS,
+    has_room,
+    pinned_draft,
+    place_phrases,
+    shortest_with,
+    template_drafts,
+)
 from maskpredict.decoding.hypothesis import Gap, Pin
 from maskpredict.errors import UserError
 
@@ -47,6 +56,37 @@ def test_a_target_must_have_room_for_its_pins_and_its_end_mark() -> None:
 )
 def test_phrases_have_room_where_masks_stand_together(draft: list[int], widths: list[int], fits: bool) -> None:
     assert has_room(draft, widths, M) is fits
+
+
+def likely(length: int, **places: int) -> npt.NDArray[np.float32]:
+    """Log-probabilities [T, V]: the token of `t7=3` is likely at place 3, and everything else equally unlikely."""
+    log_probs_TV = np.full((length, 20), -9.0, dtype=np.float32)
+    for name, place in places.items():
+        log_probs_TV[place, int(name[1:])] = -0.1
+    return log_probs_TV
+
+
+def test_a_phrase_goes_where_its_words_are_likeliest() -> None:
+    assert place_phrases([M] * 6, [(7,)], likely(6, t7=3), M) == [M, M, M, 7, M, M]
+    assert place_phrases([M] * 6, [(7, 8)], likely(6, t7=1, t8=2), M) == [M, 7, 8, M, M, M]
+    assert place_phrases([M] * 6, [(7, 8)], likely(6, t8=4), M) == [M, M, M, 7, 8, M]
+    assert place_phrases([M, M, 5, M, M, EOS], [(7, 8)], likely(6, t7=1, t8=2), M) == [7, 8, 5, M, M, EOS]
+
+
+def test_a_phrase_never_takes_the_place_of_the_end_mark_and_the_leftmost_of_equals() -> None:
+    assert place_phrases([M] * 4, [(7,)], likely(4, t7=3), M) == [7, M, M, M]
+    assert place_phrases([M] * 3, [(7, 8)], likely(3, t7=1, t8=2), M) == [7, 8, M]
+
+
+def test_the_longest_phrase_chooses_first_and_leaves_room_for_the_others() -> None:
+    assert place_phrases([M] * 4, [(9,), (7, 8)], likely(4, t7=0, t8=1, t9=0), M) == [7, 8, 9, M]
+    # In the middle, the long phrase would leave no two places side by side.
+    assert place_phrases([M] * 6, [(9, 9), (7, 8, 8)], likely(6, t7=1, t8=2), M) == [7, 8, 8, 9, 9, M]
+
+
+def test_phrases_without_room_for_each_other_are_refused() -> None:
+    with pytest.raises(UserError, match="leave no room for each other"):
+        place_phrases([M] * 4, [(7, 8), (9, 9)], likely(4), M)
 
 
 def test_a_template_without_open_gaps_has_one_draft() -> None:

@@ -9,6 +9,8 @@ import torch
 
 from maskpredict.model.batch import Batch, Tokens, pad
 from maskpredict.systems.base import System
+from maskpredict.systems.ctc_lattice import best_reference, sum_reference
+from tests.lattices import RandomLattice
 
 CPU = torch.device("cpu")
 SOURCES = [[5, 6, 7, 2], [8, 9, 10, 11, 12, 2], [13, 2]]
@@ -41,3 +43,11 @@ def test_sources_are_encoded_on_the_device_of_the_batch(make_system: Callable[..
     with torch.device("meta"):
         encoded = system.encode(source)
     assert encoded.memory[0].keys.device == CPU
+
+
+def test_the_ctc_lattice_is_computed_on_the_device_of_its_scores() -> None:
+    lattice = RandomLattice.of(10, 6, 3)
+    expected = (*sum_reference(lattice.inputs, lattice.rows_N, lattice.positions_N), best_reference(lattice.inputs))
+    with torch.device("meta"):
+        actual = (*sum_reference(lattice.inputs, lattice.rows_N, lattice.positions_N), best_reference(lattice.inputs))
+    torch.testing.assert_close(actual, expected)
