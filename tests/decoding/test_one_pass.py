@@ -52,3 +52,13 @@ def test_equal_neighbours_become_one_word_with_the_higher_probability(
     assert hypothesis.ids == [7, 7, 9, 2]
     assert hypothesis.log_probs == [-2, -4, -0.5, -0.2]
     assert (hypothesis.score, hypothesis.passes) == (-1.5, 1)
+
+
+def test_scores_of_alignments_are_of_one_pass(
+    make_system: Callable[..., System], decoder_of: Callable[[System], Decoder]
+) -> None:
+    decoder = decoder_of(make_system("ctc"))
+    ((best,),) = decoder.translate([REQUEST], SETTINGS)
+    (scored,) = decoder.score([REQUEST], [best.ids], SETTINGS)
+    assert (scored.ids, scored.passes) == (best.ids, 1)
+    assert scored.score >= best.score - 1e-5
