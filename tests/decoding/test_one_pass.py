@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import groupby
 
 import pytest
 
-from maskpredict.decoding.candidates import Finished
 from maskpredict.decoding.decoder import Decoder
+from maskpredict.decoding.engine import Query
 from maskpredict.decoding.hypothesis import Request
-from maskpredict.decoding.one_pass import OnePassDecoder
 from maskpredict.decoding.settings import OnePassSettings
 from maskpredict.systems.base import System
 
@@ -42,23 +42,31 @@ def test_a_given_target_gets_scores_of_its_own(fertility: Decoder) -> None:
 
 
 def test_equal_neighbours_become_one_word_with_the_higher_probability(
-    make_system: Callable[..., System], decoder_of: Callable[[System], Decoder]
+    make_system: Callable[..., System], decoder_of: Callable[[System], Decoder], sources: list[tuple[int, ...]]
 ) -> None:
     decoder = decoder_of(make_system("ctc"))
-    assert isinstance(decoder, OnePassDecoder)
-    blank = decoder.engine.special.mask
-    ids = [blank, 7, 7, blank, 7, 9, 9, 9, 2]
-    hypothesis = decoder.hypothesis(Finished(ids, [-0.1, -3, -2, -0.1, -4, -1, -0.5, -6, -0.2], -1.5, 1, []))
-    assert hypothesis.ids == [7, 7, 9, 2]
-    assert hypothesis.log_probs == [-2, -4, -0.5, -0.2]
-    assert (hypothesis.score, hypothesis.passes) == (-1.5, 1)
+    blank, few = decoder.engine.special.mask, (*range(4), *range(7, 20))  # so that neighbours are often equal
+    merged = 0
+    for source in sources:
+        ((hypothesis,),) = decoder.translate([Request(source)], decoder.settings_type(suppress_tokens=few))
+        passes = decoder.engine.encode([source]).passes([0], [3 * len(source)])
+        draft_BT = passes.array([[blank] * 3 * len(source)], 0)
+        prediction = passes.predict(draft_BT, draft_BT == blank, Query(few))
+        positions = list(zip(prediction.tokens_BT[0].tolist(), prediction.log_probs_BT[0].tolist(), strict=True))
+        runs = [list(run) for _, run in groupby(positions[: 3 * len(source)], lambda position: position[0])]
+        assert hypothesis.ids == [run[0][0] for run in runs if run[0][0] != blank]
+        highest = [max(log_prob for _, log_prob in run) for run in runs if run[0][0] != blank]
+        assert hypothesis.log_probs == pytest.approx(highest, abs=1e-5)
+        merged += sum(len(run) > 1 for run in runs if run[0][0] != blank)
+    assert merged
 
 
 def test_scores_of_alignments_are_of_one_pass(
     make_system: Callable[..., System], decoder_of: Callable[[System], Decoder]
 ) -> None:
     decoder = decoder_of(make_system("ctc"))
-    ((best,),) = decoder.translate([REQUEST], SETTINGS)
-    (scored,) = decoder.score([REQUEST], [best.ids], SETTINGS)
+    settings = decoder.settings_type(suppress_tokens=SETTINGS.suppress_tokens)
+    ((best,),) = decoder.translate([REQUEST], settings)
+    (scored,) = decoder.score([REQUEST], [best.ids], settings)
     assert (scored.ids, scored.passes) == (best.ids, 1)
     assert scored.score >= best.score - 1e-5
