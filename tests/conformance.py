@@ -13,7 +13,7 @@ from typing import Any
 from maskpredict.runtime.lines import Line
 from maskpredict.runtime.translation import Translation
 
-PLAIN, PASSES_N, EARLY_EXIT, LENGTHS, STRATEGIES, N_BEST, PINS, GAPS, OPEN_GAPS, GOLD_LENGTH = (
+PLAIN, PASSES_N, EARLY_EXIT, LENGTHS, STRATEGIES, N_BEST, PINS, GAPS, OPEN_GAPS, GOLD_LENGTH, FREE_PINS, FREE_GAPS = (
     "plain",
     "as many passes as positions",
     "early exit",
@@ -24,6 +24,8 @@ PLAIN, PASSES_N, EARLY_EXIT, LENGTHS, STRATEGIES, N_BEST, PINS, GAPS, OPEN_GAPS,
     "gaps",
     "open gaps",
     "gold length",
+    "pins without places",
+    "gaps without sizes",
 )
 ALL = frozenset(
     {PLAIN, PASSES_N, EARLY_EXIT, LENGTHS, STRATEGIES, N_BEST, PINS, GAPS, OPEN_GAPS, GOLD_LENGTH},
@@ -45,6 +47,7 @@ class Case:
 
     def lines(self, sentences: Sequence[str]) -> list[Line]:
         """The lines to translate, with what the case imposes on them; `sentences` are of the toy language."""
+        long_enough = [(number, text) for number, text in enumerate(sentences) if " " in text]
         if self.feature == PINS:
             return [
                 Line(text, pins=("IROK", ("ENAB", 1)) if number % 2 else ("ENAB OMIT",))
@@ -54,6 +57,10 @@ class Case:
             return [Line(text, template=(None, "▁", None, None, "</s>")) for text in sentences[:20]]
         if self.feature == OPEN_GAPS:
             return [Line(text, template="IROK ___ ENAB ___{2}.") for text in sentences[:24]]
+        if self.feature == FREE_PINS:
+            return [Line(text, pins=("IROK",) if number % 2 else ("ENAB OMIT",)) for number, text in long_enough]
+        if self.feature == FREE_GAPS:
+            return [Line(text, template="IROK ___ ENAB.") for _, text in long_enough]
         if self.feature == GOLD_LENGTH:
             return [Line(text, reference=" ".join(["IROK"] * (1 + n % 9))) for n, text in enumerate(sentences)]
         return [Line(text) for text in sentences]
@@ -79,6 +86,23 @@ CASES = [
     Case("gaps of any size", {"iterations": 2, "length_candidates": 2}, OPEN_GAPS),
     Case("the reference's length", {"iterations": 4, "length_candidates": 1}, GOLD_LENGTH),
 ]
+
+
+ALIGNMENT_CASES = [
+    Case("one pass", {"iterations": 1}),
+    Case("two passes", {"iterations": 2}),
+    Case("four passes", {"iterations": 4}),
+    Case("a pass for each position", {"iterations": "N"}, PASSES_N),
+    Case("sure positions stay", {"iterations": 6, "threshold": 0.9}, EARLY_EXIT),
+    Case("until nothing changes", {"iterations": 8, "stop_when_stable": True}, EARLY_EXIT),
+    Case("least confident of all", {"strategy": "mask_predict", "iterations": 4}, STRATEGIES),
+    Case("blocks", {"strategy": "blocks", "iterations": 4}, STRATEGIES),
+    Case("blocks of more passes than positions", {"strategy": "blocks", "iterations": 90}, STRATEGIES),
+    Case("easy first", {"strategy": "easy_first"}, STRATEGIES),
+    Case("pinned words", {"iterations": 4}, FREE_PINS),
+    Case("gaps", {"iterations": 3}, FREE_GAPS),
+]
+"""Those of alignment models, which have neither lengths nor places."""
 
 
 @dataclass(frozen=True)
@@ -139,21 +163,33 @@ def assert_consistent(answer: Answer, line: Line, settings: dict[str, Any]) -> N
     """What must be true of any traced answer, whatever the model and the rounding."""
     assert answer.candidates, "not traced"
     for steps in answer.candidates:
-        free = steps[0].masked
-        total = settings.get("iterations")
-        for t, step in enumerate(steps):
-            if t:
-                before = steps[t - 1]
-                kept = [place for place, masked in enumerate(step.masked) if not masked]
-                assert [step.tokens[place] for place in kept] == [before.tokens[place] for place in kept]
-            assert not any(masked and not may for masked, may in zip(step.masked, free, strict=True))
-            if "strategy" not in settings and settings.get("threshold") is None:
-                passes = sum(free) if total == "N" else total
-                assert isinstance(passes, int)
-                assert sum(step.masked) == max(1, sum(free) * (passes - t) // passes)
+        assert_schedule(steps, settings)
     assert answer.chosen is not None
     assert answer.candidates[answer.chosen][-1].tokens == answer.tokens
     assert answer.passes == len(answer.candidates[answer.chosen])
+    assert_pins(answer, line)
+
+
+def assert_schedule(steps: Sequence[Step], settings: dict[str, Any], strategy: str = "mask_predict") -> None:
+    """Each pass leaves all positions as they were but those it predicts; mask-predict's are as many as the paper says.
+
+    `strategy` is the one that the settings have unless they name one.
+    """
+    free, total = steps[0].masked, settings.get("iterations")
+    for t, step in enumerate(steps):
+        if t:
+            before = steps[t - 1]
+            kept = [place for place, masked in enumerate(step.masked) if not masked]
+            assert [step.tokens[place] for place in kept] == [before.tokens[place] for place in kept]
+        assert not any(masked and not may for masked, may in zip(step.masked, free, strict=True))
+        if settings.get("strategy", strategy) == "mask_predict" and settings.get("threshold") is None:
+            passes = sum(free) if total == "N" else total
+            assert isinstance(passes, int)
+            assert sum(step.masked) == max(1, sum(free) * (passes - t) // passes)
+
+
+def assert_pins(answer: Answer, line: Line) -> None:
+    """The translation has the pinned words."""
     for pin in line.pins:
         phrase = pin if isinstance(pin, str) else pin[0]
         assert phrase in "".join(answer.tokens).replace("▁", " ")

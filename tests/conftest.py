@@ -99,6 +99,12 @@ def ctc_folder(toy_tokenizers: Tokenizers, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="session")
+def alignment_folder(toy_tokenizers: Tokenizers, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An alignment model that has learned most of the words, and to revise them."""
+    return _train("alignment", toy_tokenizers, tmp_path_factory.mktemp("models") / "alignment", steps=400)
+
+
+@pytest.fixture(scope="session")
 def decoder_of() -> Callable[[System], Decoder]:
     """Gives the decoder of a system, on the plain engine."""
 
@@ -113,6 +119,7 @@ def _train(name: str, tokenizers: Tokenizers, folder: Path, steps: int = 400) ->
     system = find_system(name)(CONFIG, vocabulary_of(tokenizers))
     optimizer = torch.optim.AdamW(system.parameters(), lr=5e-3)
     for step in range(steps):
+        system.set_progress(step / steps)
         loss = system.loss(_batch(system, tokenizers, seed=step))
         (loss.total / loss.count).backward()
         optimizer.step()

@@ -34,6 +34,14 @@ def test_bpe_with_continuation_marks_is_joined_too() -> None:
     assert render_pass(step).plain == "happiness ·"
 
 
+def test_an_alignment_shows_blanks_small_and_continued_words_dim() -> None:
+    step = Pass([True] * 5, [5, 5, 1, 7, 2], [1.0] * 5, ["▁good", "▁good", "<s>", "▁day", "</s>"])
+    text = render_pass(step)
+    assert text.plain == "good good ˙ day ·"
+    dim = [text.plain[span.start : span.end] for span in text.spans if getattr(span.style, "dim", False)]
+    assert dim == ["good", "˙", "·"]
+
+
 def test_the_whole_story_is_told_line_by_line() -> None:
     lines = shown().splitlines()
     assert lines[0] == "source  gute Güte"

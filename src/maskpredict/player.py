@@ -2,7 +2,8 @@
 
 Each line shows the target after a pass. The colour of a word shows its probability, from orange (low) over grey to blue
 (high), a scale for colour-blind people too; words of low probability are underlined. Words in brackets are masked and
-predicted again by the next pass. The first line is the fully masked target.
+predicted again by the next pass. The first line is the fully masked target. In alignments, blanks are small dots, and a
+word that only continues its left neighbour is dim.
 """
 
 from __future__ import annotations
@@ -24,21 +25,24 @@ UNSURE = 0.5
 _WORD_START = "▁"
 _CONTINUES = "@@"
 _END_MARK = "</s>"
+_BLANK = "<s>"
+"""Spelling of a blank; no other target has this symbol."""
 _SCALE = ["#d55e00", "#e69f00", "#999999", "#56b4e9", "#0072b2"]
 
 
 @dataclass(frozen=True)
 class Signs:
-    """Characters for masks, end marks and brackets."""
+    """Characters for masks, end marks, blanks and brackets."""
 
     mask: str
     end: str
+    blank: str
     opening: str
     closing: str
 
 
-_PRETTY = Signs(mask="▁▁▁", end="·", opening="[", closing="]")
-_ASCII = Signs(mask="___", end=".", opening="[", closing="]")
+_PRETTY = Signs(mask="▁▁▁", end="·", blank="˙", opening="[", closing="]")
+_ASCII = Signs(mask="___", end=".", blank="'", opening="[", closing="]")
 
 
 def play(trace: Trace, source: str, console: Console | None = None, delay: float = SECONDS_A_PASS) -> None:
@@ -60,7 +64,7 @@ def play(trace: Trace, source: str, console: Console | None = None, delay: float
 def render_start(first: Pass, signs: Signs = _PRETTY) -> Text:
     """The target before the first pass: masks and pinned words."""
     places = zip(first.masked, first.tokens, strict=True)
-    words = [signs.mask if masked else _spelled(token) for masked, token in places]
+    words = [signs.mask if masked else _shown(token, signs) for masked, token in places]
     return Text(" ".join(words), style="dim", no_wrap=True)
 
 
@@ -72,9 +76,9 @@ def render_pass(step: Pass, following: Pass | None = None, signs: Signs = _PRETT
         if _begins_word(step.tokens, place) and len(text):
             text.append(" ")
         style = confidence_style(step.probabilities[place])
-        if token == _END_MARK:
+        if token in (_END_MARK, _BLANK) or _continues_alignment(step.tokens, place):
             style += Style(dim=True)
-        shown = signs.end if token == _END_MARK else _spelled(token)
+        shown = _shown(token, signs)
         if masked_next[place]:
             style += Style(bold=True)
             shown = f"{signs.opening}{shown}{signs.closing}"
@@ -90,16 +94,27 @@ def confidence_style(probability: float) -> Style:
 
 def signs_for(console: Console) -> Signs:
     """Unicode signs if the encoding of the console has them, else ASCII."""
-    return _PRETTY if _can_write(_PRETTY.mask + _PRETTY.end, console) else _ASCII
+    return _PRETTY if _can_write(_PRETTY.mask + _PRETTY.end + _PRETTY.blank, console) else _ASCII
 
 
 def _begins_word(tokens: Sequence[str], place: int) -> bool:
     """Whether a subword starts a word, in SentencePiece or in BPE with @@."""
-    if tokens[place] == _END_MARK:
+    if tokens[place] in (_END_MARK, _BLANK):
         return True
     if any(token.startswith(_WORD_START) for token in tokens):
         return tokens[place].startswith(_WORD_START)
     return place == 0 or not tokens[place - 1].endswith(_CONTINUES)
+
+
+def _continues_alignment(tokens: Sequence[str], place: int) -> bool:
+    """Whether the position says what its left neighbour says, in an alignment, which then has the word once."""
+    return place > 0 and tokens[place] == tokens[place - 1] and _BLANK in tokens
+
+
+def _shown(token: str, signs: Signs) -> str:
+    if token == _END_MARK:
+        return signs.end
+    return signs.blank if token == _BLANK else _spelled(token)
 
 
 def _spelled(token: str) -> str:

@@ -237,6 +237,22 @@ def test_models_must_be_what_they_are_given_as(config: BenchConfig, toy_set: Ref
         bench(replace(config, one_pass=config.model), toy_set, export_ctranslate2)
 
 
+def test_an_alignment_model_races_with_each_number_of_passes(
+    config: BenchConfig, toy_set: ReferenceSet, alignment_folder: Path
+) -> None:
+    alone = replace(config, model="", one_pass="", teacher="", rival="", alignment=str(alignment_folder), rounds=1)
+    found = bench(replace(alone, alignment_passes=(1, 3)), toy_set, export_ctranslate2)
+    assert [racer.entry.name for racer in found.racers] == ["alignment-t1-float32", "alignment-t3-float32"]
+    assert toy_set.source
+    translator = Translator(alignment_folder, device="cpu", compute_type="float32")
+    for racer, passes in zip(found.racers, (1, 3), strict=True):
+        texts = [one.text for one in translator.translate(toy_set.source.texts, iterations=passes)]
+        expected = score_corpus(texts, [toy_set.references[0].texts], metrics=("bleu",)).scores[0]
+        assert racer.score.bleu == pytest.approx(expected.score)
+    with pytest.raises(UserError, match="is a cmlm model; give an alignment one"):
+        bench(replace(alone, alignment=config.model), toy_set, export_ctranslate2)
+
+
 def test_if_nobody_can_race_the_reason_is_given(config: BenchConfig, toy_set: ReferenceSet) -> None:
     with pytest.raises(UserError, match=r"no racer can run: .*int3"):
         bench(replace(config, teacher="", rival="", compute_types=("int3",)), toy_set, export_ctranslate2)

@@ -176,14 +176,17 @@ def test_a_draft_without_a_place_to_fill_in_stays_as_it_is(xp: ModuleType) -> No
 def test_ties_are_broken_leftmost_first(xp: ModuleType) -> None:
     log_probs_BT = xp.asarray([[-1.0, -2.0, -1.0, -2.0, -1.0, -1.0]])
     free_BT = xp.ones((1, 6), dtype=xp.bool)
-    masked = [places(least_confident(Step(t, xp.asarray([6]), log_probs_BT, free_BT, free_BT))[0]) for t in range(1, 6)]
+    masked = [
+        places(least_confident(Step(t, xp.asarray([6]), log_probs_BT, free_BT, free_BT, free_BT))[0])
+        for t in range(1, 6)
+    ]
     assert masked == [[0, 1, 2, 3, 4], [0, 1, 2, 3], [0, 1, 3], [1, 3], [1]]
 
 
 def test_ties_in_a_long_row_are_still_broken_leftmost_first(xp: ModuleType) -> None:
     # Sorting algorithms change with the size; an unstable one would show only here.
     free_BT = xp.ones((3, 500), dtype=xp.bool)
-    step = Step(1, xp.asarray([2, 4, 5]), xp.zeros((3, 500)), free_BT, free_BT)
+    step = Step(1, xp.asarray([2, 4, 5]), xp.zeros((3, 500)), free_BT, free_BT, free_BT)
     for row, count in zip(least_confident(step), (250, 375, 400), strict=True):
         assert places(row) == list(range(count))
 

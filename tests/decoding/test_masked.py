@@ -296,7 +296,10 @@ def test_LENGTH_is_removed_before_cross_attention(
         ({"strategy": "magic"}, "no strategy 'magic'; choose one of mask_predict"),
         ({"threshold": 1.5}, "it is a probability"),
         ({"threshold": 0.5, "strategy": "easy_first"}, "threshold is for mask_predict"),
-        ({"stop_when_stable": True, "strategy": "one_shot"}, "stop_when_stable is for mask_predict and refine"),
+        (
+            {"stop_when_stable": True, "strategy": "one_shot"},
+            "stop_when_stable is for mask_predict, words",
+        ),
         ({"num_hypotheses": 0}, "num_hypotheses is 0"),
     ],
 )

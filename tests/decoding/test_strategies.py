@@ -84,7 +84,7 @@ def test_numpy_and_pytorch_mask_the_same_places(strategy: str, rows: list[list[P
         log_probs_BT = xp.asarray([[log_prob for log_prob, _, _ in row] for row in rows], dtype=xp.float32)
         free_BT = xp.asarray([[free for _, free, _ in row] for row in rows])
         masked_BT = xp.asarray([[free and masked for _, free, masked in row] for row in rows])
-        step = Step(t, xp.full((len(rows),), 10), log_probs_BT, masked_BT, free_BT)
+        step = Step(t, xp.full((len(rows),), 10), log_probs_BT, masked_BT, free_BT, xp.zeros_like(masked_BT))
         masked: list[list[bool]] = STRATEGIES[strategy].strategy(step).tolist()
         return masked
 
@@ -92,3 +92,38 @@ def test_numpy_and_pytorch_mask_the_same_places(strategy: str, rows: list[list[P
     assert by_numpy == chosen(torch_arrays)
     for row, masked in zip(rows, by_numpy, strict=True):
         assert all(free for (_, free, _), is_masked in zip(row, masked, strict=True) if is_masked)
+
+
+def test_the_same_share_of_words_as_of_blanks_is_masked_the_least_confident_of_each(xp: ModuleType) -> None:
+    blank, word = 1, 7
+    tokens_BT = xp.asarray([[word, blank, word, blank, word, blank, word, blank, blank]])
+    log_probs_BT = xp.asarray([[-3.0, -0.1, -2.0, -0.2, -1.0, -0.4, -2.0, -0.3, -0.5]])
+    free_BT = xp.asarray([[True] * 8 + [False]])
+    chosen = []
+    for t in (1, 2, 3):
+        step = Step(t, xp.asarray([4]), log_probs_BT, free_BT, free_BT, tokens_BT, blank)
+        chosen.append(places(STRATEGIES["words_and_blanks"].strategy(step)[0]))
+    assert chosen == [[0, 2, 3, 5, 6, 7], [0, 2, 5, 7], [0, 5]]
+
+
+def test_without_blanks_it_is_mask_predict(xp: ModuleType) -> None:
+    log_probs_BT, free_BT = xp.asarray([[-3.0, -1.0, -2.0, -1.0]]), xp.asarray([[True] * 4])
+    step = Step(2, xp.asarray([4]), log_probs_BT, free_BT, free_BT, xp.asarray([[7, 1, 8, 1]]))
+    chosen = [STRATEGIES[name].strategy(step)[0] for name in ("words_and_blanks", "mask_predict")]
+    assert places(chosen[0]) == places(chosen[1]) == [0, 2]
+
+
+def test_blocks_fix_one_position_of_every_t_each_pass(xp: ModuleType) -> None:
+    log_probs_BT = xp.asarray([[-3.0, -1.0, -2.0, -1.0, -1.0, -5.0, -0.5, -4.0]])
+    free_BT = xp.asarray([[True] * 7 + [False]])
+    masked_BT, history = free_BT, []
+    for t in (1, 2):
+        step = Step(t, xp.asarray([3]), log_probs_BT, masked_BT, free_BT, masked_BT)
+        masked_BT = STRATEGIES["blocks"].strategy(step)
+        history.append(places(masked_BT[0]))
+    assert history == [[0, 2, 4, 5], [0, 5]]  # blocks of three: 0 to 2, 3 to 5, and 6
+
+
+def places(masked_T: Array) -> list[int]:
+    """Indices where True."""
+    return [place for place, masked in enumerate(masked_T.tolist()) if masked]

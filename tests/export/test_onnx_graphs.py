@@ -17,7 +17,8 @@ from maskpredict import Translator
 from maskpredict.export import export_onnx
 from maskpredict.model.folder import ModelFolder
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "onnx_mask_predict.py"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLE, ALIGNMENT_EXAMPLE = EXAMPLES / "onnx_mask_predict.py", EXAMPLES / "onnx_alignment.py"
 RandomModel = Callable[..., ModelFolder]
 
 
@@ -26,9 +27,14 @@ def cmlm_graphs(cmlm_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return export_onnx(cmlm_folder, tmp_path_factory.mktemp("onnx") / "cmlm").folder
 
 
-def example(folder: Path) -> Any:
-    """The translator of the example, on an exported model."""
-    specification = importlib.util.spec_from_file_location("onnx_mask_predict", EXAMPLE)
+@pytest.fixture(scope="module")
+def alignment_graphs(alignment_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return export_onnx(alignment_folder, tmp_path_factory.mktemp("onnx") / "alignment").folder
+
+
+def example(folder: Path, path: Path = EXAMPLE) -> Any:
+    """The translator of an example, on an exported model."""
+    specification = importlib.util.spec_from_file_location(path.stem, path)
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
@@ -44,6 +50,31 @@ def test_the_example_arrives_at_our_tokens(
     expected = ours.translate(sentences, iterations=passes, length_candidates=candidates)
     found = [theirs.translate(text, passes, candidates) for text in sentences]
     assert [ours.tokenizers.target.pieces(ids) for ids in found] == [own.tokens for own in expected]
+
+
+@pytest.mark.parametrize("passes", [1, 2, 5])
+def test_the_example_for_alignments_arrives_at_our_tokens(
+    alignment_folder: Path, alignment_graphs: Path, sentences: list[str], passes: int
+) -> None:
+    theirs, ours = example(alignment_graphs, ALIGNMENT_EXAMPLE), Translator(alignment_folder, device="cpu")
+    found = [theirs.translate(text, passes) for text in sentences]
+    expected = ours.translate(sentences, iterations=passes)
+    assert [ours.tokenizers.target.pieces(ids) for ids in found] == [own.tokens for own in expected]
+
+
+def test_the_example_for_alignments_is_short_and_runs_by_itself(
+    alignment_folder: Path, alignment_graphs: Path, sentences: list[str]
+) -> None:
+    assert len(ALIGNMENT_EXAMPLE.read_text(encoding="utf-8").splitlines()) <= 65
+    done = subprocess.run(
+        [sys.executable, ALIGNMENT_EXAMPLE, alignment_graphs, "2"],
+        input="\n".join([*sentences[:5], ""]),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    expected = Translator(alignment_folder, device="cpu").translate(sentences[:5], iterations=2)
+    assert done.stdout.splitlines() == [one.text for one in expected]
 
 
 def test_the_example_is_short_and_needs_neither_torch_nor_this_package(

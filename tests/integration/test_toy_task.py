@@ -89,6 +89,21 @@ def test_more_passes_get_more_sentences_right_and_repeat_fewer_words(raw_model: 
     assert repeated_at_ten < repeated_at_four
 
 
+def test_more_passes_over_an_alignment_get_more_sentences_right(data: Path, corpus: Path) -> None:
+    run = data.parent / "alignment"
+    run_verb("train", "toy-alignment", f"data={data}", f"run={run}", "seconds=150")
+    sources = (corpus / "test.src").read_text(encoding="utf-8")
+    outputs = [
+        run_verb("translate", "-m", str(run), "--iterations", passes, "--threads", "1", stdin=sources).splitlines()
+        for passes in ("1", "2", "4")
+    ]
+    one, two, four = (exactly_right(own, corpus) for own in outputs)
+    assert two > one + 0.03
+    assert four >= two
+    assert one > 0.4  # one pass is as good as a CMLM with several
+    assert word_repetition(outputs[2]) < word_repetition(outputs[0])
+
+
 def test_distilled_targets_make_a_single_pass_far_better(raw_model: Path, distilled_model: Path, corpus: Path) -> None:
     raw, distilled = (translated(model, corpus, iterations=1) for model in (raw_model, distilled_model))
     assert exactly_right(distilled, corpus) > exactly_right(raw, corpus) + 0.3

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conformance import CASES
+from tests.conformance import ALIGNMENT_CASES, CASES
 
 if TYPE_CHECKING:
     from tests.packaging.conftest import Installation
@@ -19,17 +19,20 @@ import json, sys
 from dataclasses import asdict
 sys.path.insert(0, sys.argv[1])  # for tests.conformance, which needs the package alone
 from maskpredict import Translator
-from tests.conformance import CASES, Answer, assert_consistent
+from tests.conformance import ALIGNMENT_CASES, CASES, Answer, assert_consistent, assert_schedule
 folder, compute_type, sentences = sys.argv[2], sys.argv[3], json.load(sys.stdin)
 translator = Translator(folder, compute_type=compute_type, intra_threads=1)
 answers = {"engine": translator.engine.name}
-for case in CASES if translator.system == "cmlm" else []:
+for case in {"cmlm": CASES, "alignment": ALIGNMENT_CASES, "ctc": []}[translator.system]:
     lines = case.lines(sentences)
     found = list(translator.translate_lines(lines, window=len(lines), trace=True, **case.settings))
     answers[case.name] = [asdict(Answer.of(one)) for one in found]
     if case.follows_the_schedule:
-        for line, one in zip(lines, found):
-            assert_consistent(Answer.of(one), line, case.settings)
+        for line, answer in zip(lines, map(Answer.of, found)):
+            if translator.system == "cmlm":
+                assert_consistent(answer, line, case.settings)
+            else:
+                assert_schedule(answer.candidates[0], case.settings, 'words_and_blanks')
     alone = [next(translator.translate_lines([line], trace=True, **case.settings)) for line in lines[:6]]
     assert alone == found[:6], case.name
 texts = [one.text for one in translator.translate(sentences)]
@@ -39,7 +42,7 @@ json.dump(answers, sys.stdout)
 
 
 @pytest.mark.parametrize("compute_type", ["float32", "int8"])
-@pytest.mark.parametrize("model", ["cmlm_folder", "ctc_folder"])
+@pytest.mark.parametrize("model", ["cmlm_folder", "alignment_folder", "ctc_folder"])
 def test_the_cases_of_all_engines(
     runtime: Installation,
     with_pytorch: Installation,
@@ -57,4 +60,5 @@ def test_the_cases_of_all_engines(
         answers.append(json.loads(done.stdout))
     assert answers[0] == answers[1]
     assert answers[0]["engine"] == "onnxruntime"
-    assert len(answers[0]) == (len(CASES) if model == "cmlm_folder" else 0) + 2
+    cases = {"cmlm_folder": CASES, "alignment_folder": ALIGNMENT_CASES}.get(model, [])
+    assert len(answers[0]) == len(cases) + 2

@@ -151,6 +151,19 @@ def test_a_plan_is_in_full_size() -> None:
     assert 500_000 < teacher.parameters < 1_000_000
 
 
+@pytest.mark.parametrize("name", ["de-en-broad", "en-de-broad"])
+def test_broad_recipes_run_at_a_tiny_scale_with_an_alignment_student(name: str) -> None:
+    plans = {plan.name: plan for plan in dry_run(recipe(name))}
+    assert list(plans) == ["teacher", "student", "ctc", "glancing", "partial", "cmlm"]
+    assert [plan.system for plan in plans.values()] == [
+        "autoregressive",
+        "alignment",
+        "ctc",
+        *2 * ["alignment"],
+        "cmlm",
+    ]
+
+
 def test_a_plan_of_a_shipped_recipe_has_every_model_and_its_text() -> None:
     plans = dry_run(load_recipe(RECIPES / "de-en.yaml"))
     assert [(plan.name, plan.data) for plan in plans] == [

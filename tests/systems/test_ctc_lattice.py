@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from maskpredict.decoding.alignment import best_alignment
+from maskpredict.decoding.lattice_path import best_path, target_chain
 from maskpredict.model.layout import Packed, Padded
 from maskpredict.systems.ctc_lattice import LatticeInputs, best_alignments, negative_log_likelihood
 from tests.lattices import RandomLattice
@@ -151,10 +151,11 @@ def test_the_best_alignment_is_the_one_in_numpy_even_among_equals(scores: str) -
         lattice.inputs.scores_NC.fill_(-1.0)
     actual = best_alignments(lattice.inputs).tolist()
     for sentence, best in zip(lattice.sentences(), actual, strict=True):
-        columns = list(range(len(sentence.target) + 1))
-        wanted = best_alignment(sentence.scores_TC[:, columns].numpy(), sentence.target)
-        blanks = [-1] * len(sentence.scores_TC)
-        assert best[: len(sentence.scores_TC)] == [1 + word for word in (wanted or blanks)]
+        chain = target_chain(sentence.target, BLANK)
+        column_S = [(state + 1) // 2 if state % 2 else 0 for state in range(len(chain.words))]
+        path = best_path(sentence.scores_TC[:, column_S].T.numpy(), chain.optional)
+        blanks = [0] * len(sentence.scores_TC)
+        assert best[: len(sentence.scores_TC)] == [column_S[state] for state in path or blanks]
     assert any(any(best) for best in actual)
 
 

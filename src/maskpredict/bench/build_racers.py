@@ -9,9 +9,9 @@ from pathlib import Path
 from maskpredict.bench.config import BenchConfig
 from maskpredict.bench.racers.base import ComputeSettings, RacedModel, Racer
 from maskpredict.bench.racers.ctranslate2_engine import ctranslate2_racers
-from maskpredict.bench.racers.ours import beam_search_racers, mask_predict_racers, one_pass_racers
+from maskpredict.bench.racers.ours import alignment_racers, beam_search_racers, mask_predict_racers, one_pass_racers
 from maskpredict.bench.racers.transformers_engine import transformers_racers
-from maskpredict.decoding.settings import BeamSettings, MaskPredictSettings, OnePassSettings
+from maskpredict.decoding.settings import AlignmentSettings, BeamSettings, MaskPredictSettings, OnePassSettings
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder
 from maskpredict.runtime.find_model import find_model
@@ -21,6 +21,7 @@ ToCTranslate2 = Callable[[Path, Path], object]
 """Writes a model folder (the first path) as a CTranslate2 folder (the second) in float32."""
 WANTED = {
     MaskPredictSettings: "one that decodes with mask-predict",
+    AlignmentSettings: "an alignment one",
     OnePassSettings: "one that makes a single pass, such as ctc",
     BeamSettings: "an autoregressive one",
 }
@@ -58,6 +59,9 @@ def build_racers(
     if config.one_pass:
         models.append(model := _read(config.one_pass, "one-pass model", OnePassSettings))
         racers += one_pass_racers(model, compute)
+    if config.alignment:
+        models.append(model := _read(config.alignment, "alignment model", AlignmentSettings))
+        racers += alignment_racers(model, compute, config.alignment_passes)
     if config.teacher:
         models.append(model := _read(config.teacher, "teacher", BeamSettings))
         racers += beam_search_racers(model, compute, config.beams)

@@ -13,7 +13,7 @@ from maskpredict.bench.racers.base import Entry
 from maskpredict.bench.timing import Spread
 from maskpredict.errors import UserError
 
-PARALLEL = ("mask-predict", "mask-predict shallow", "one pass")
+PARALLEL = ("mask-predict", "mask-predict shallow", "alignment", "one pass")
 """Engines that predict all tokens in parallel."""
 
 

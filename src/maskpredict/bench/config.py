@@ -36,6 +36,10 @@ class BenchConfig:
     """Another autoregressive model for CTranslate2, such as one with a shallow decoder; empty for none."""
     one_pass: str = ""
     """Single-pass model, such as one trained with CTC; empty for none."""
+    alignment: str = ""
+    """Alignment model; empty for none."""
+    alignment_passes: tuple[int, ...] = (1, 2, 4)
+    """Passes of the alignment model."""
     passes: tuple[PassesAndCandidates, ...] = (PassesAndCandidates(4, 1), PassesAndCandidates(10, 5))
     """Passes and length candidates of mask-predict."""
     speeds: tuple[str, ...] = ("fast", "balanced", "best")
@@ -75,7 +79,7 @@ class BenchConfig:
 
     def __post_init__(self) -> None:
         check_name(self.engine)
-        if not (self.model or self.shallow or self.teacher or self.one_pass):
+        if not (self.model or self.shallow or self.teacher or self.one_pass or self.alignment):
             raise UserError("no model was given; give a CMLM, an autoregressive model as its teacher, or both.")
         for peer in self.peers:
             if peer not in PEERS:
@@ -93,6 +97,7 @@ def quick_values(device: str) -> dict[str, Any]:
     return {
         "passes": (PassesAndCandidates(4, 1),),
         "speeds": ("balanced",),
+        "alignment_passes": (1, 2),
         "compute_types": COMPUTE_TYPES.get(find_device(device).partition(":")[0], ())[-1:],
         "sentences": 6,
         "batch_sizes": (1, 6),

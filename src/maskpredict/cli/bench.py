@@ -38,6 +38,8 @@ def bench(
     teacher: Annotated[str, _racers("Autoregressive model, for our beam search and the other engines.")] = "",
     rival: Annotated[str, _racers("Another autoregressive model, for CTranslate2.")] = "",
     one_pass: Annotated[str, _racers("Single-pass model, such as ctc.")] = "",
+    alignment: Annotated[str, _racers("Alignment model.")] = "",
+    alignment_passes: Annotated[str | None, _racers("Passes of the alignment model.", default="1,2,4")] = None,
     passes: Annotated[str | None, _racers("Passes and length candidates, as T:L.", default="4:1,10:5")] = None,
     speeds: Annotated[str | None, _racers("Presets of mask-predict.", default="fast,balanced,best")] = None,
     beams: Annotated[str | None, _racers("Beam sizes.", default="1,5")] = None,
@@ -81,6 +83,7 @@ def bench(
     given = {
         "passes": _listed(passes, "--passes", _passes),
         "speeds": _listed(speeds, "--speeds", str),
+        "alignment_passes": _listed(alignment_passes, "--alignment-passes", int),
         "beams": _listed(beams, "--beams", int),
         "peers": _listed(peers, "--peers", str),
         "compute_types": _listed(compute_types, "--compute-types", str),
@@ -97,8 +100,8 @@ def bench(
     }
     values = quick_values(device) if quick else {}
     values |= {name: value for name, value in given.items() if value is not None}
-    model = model or _shipped(shallow or teacher or one_pass)
-    config = BenchConfig(model, shallow, teacher, rival, one_pass, device=device, engine=engine, **values)
+    model = model or _shipped(shallow or teacher or one_pass or alignment)
+    config = BenchConfig(model, shallow, teacher, rival, one_pass, alignment, device=device, engine=engine, **values)
     test_set = _test_set(data, split, source, reference or [])
     folder = new_results(output_folder, overwrite=overwrite) if output_folder else None
     result = run(

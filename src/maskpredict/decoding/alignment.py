@@ -1,95 +1,169 @@
-"""CTC decoding: a word or a blank at each of a fixed number of positions, collapsed into the target.
+"""Mask-predict over alignments: a word or a blank at each of a fixed number of positions, collapsed into the target.
 
-To collapse, merge equal neighbours, then drop blanks. The blank is the MASK id, which no target has.
+To collapse, merge equal neighbours, then drop blanks. The source determines the number of positions, so there are no
+lengths to try. In one pass this is CTC decoding (Libovický & Helcl, 2018); more passes revise the least confident
+positions (Chan et al., 2020).
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from maskpredict.decoding.blanks import EncodedForAlignments
 from maskpredict.decoding.candidates import Finished
-from maskpredict.decoding.hypothesis import Hypothesis, Request
-from maskpredict.decoding.one_pass import OnePassDecoder
-from maskpredict.decoding.settings import OnePassSettings
+from maskpredict.decoding.decoder import Decoder, StartedTranslation
+from maskpredict.decoding.finish import Finisher
+from maskpredict.decoding.hypothesis import Gap, Hypothesis, Request
+from maskpredict.decoding.lattice_path import Chain, Floats, best_words, phrase_chain, target_chain, template_chain
+from maskpredict.decoding.settings import AlignmentSettings, OnePassSettings
+from maskpredict.decoding.trace import CandidateTrace, Trace
 from maskpredict.errors import UserError
 
+logger = logging.getLogger(__name__)
 
-class AlignmentDecoder(OnePassDecoder):
-    """Predicts a word or a blank at every position, and collapses them."""
 
-    def score(
-        self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: OnePassSettings
-    ) -> list[Hypothesis]:
-        """Return the targets with the scores of their likeliest alignments."""
+class AlignmentDecoder(Decoder):
+    """Predicts the positions of each sentence in passes, and collapses them."""
+
+    settings_type: ClassVar[type] = AlignmentSettings
+
+    def start(self, requests: Sequence[Request], settings: Any) -> StartedTranslation:
+        """As in `Decoder`."""
         self.refuse_constraints(requests)
         with self.engine.working():
-            finisher = self.finisher(requests, settings)
-            guesses = (
-                np.asarray(finisher.first_guess([self.engine.special.mask] * count, sentence))
-                for sentence, count in enumerate(finisher.encoded.positions)
-            )
-            return [self._aligned(guess_TV, target) for guess_TV, target in zip(guesses, targets, strict=True)]
+            finisher = self._finisher(requests, settings)
+            drafts = [self._draft(finisher, sentence, request) for sentence, request in enumerate(requests)]
+            rows = finisher.finish(drafts, range(len(drafts)))
+        hypotheses = [[self._collapsed(row, traced=finisher.settings.trace)] for row in rows]
+        return lambda: hypotheses
 
-    def suppressed(self, settings: OnePassSettings) -> tuple[int, ...]:
-        """As in `OnePassDecoder`; the blank is never suppressed."""
-        return tuple(token for token in settings.suppress_tokens if token != self.engine.special.mask)
+    def score(self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: Any) -> list[Hypothesis]:
+        """As in `Decoder`: the targets' likeliest alignments in the first pass, with the log-probability of each
+        position when it was last predicted."""
+        self.refuse_constraints(requests)
+        with self.engine.working():
+            finisher = self._finisher(requests, settings)
+            alignments = [self._alignment(finisher, sentence, target) for sentence, target in enumerate(targets)]
+            drafts = [[self.engine.special.mask] * len(alignment) for alignment in alignments]
+            rows = finisher.finish(drafts, range(len(drafts)), given=alignments)
+        return [self._collapsed(row, traced=False) for row in rows]
 
-    def hypothesis(self, row: Finished) -> Hypothesis:
-        """As in `OnePassDecoder`: the collapsed alignment.
+    def refuse_constraints(self, requests: Sequence[Request]) -> None:
+        """Refuse lengths and places, which alignments do not have."""
+        for request in requests:
+            if request.length is not None:
+                raise UserError(f"models of the system {self.system} cannot keep to a length; use a CMLM.")
+            if any(pin.place is not None for pin in request.pins):
+                raise UserError(
+                    f"models of the system {self.system} choose the places of pinned words; pin them without a "
+                    "place, or use a CMLM."
+                )
+            if any(isinstance(part, Gap) and part.length is not None for part in request.template or ()):
+                raise UserError(
+                    f"models of the system {self.system} choose the sizes of gaps; write ___ without a size, or use "
+                    "a CMLM."
+                )
 
-        A word's log-probability is its highest over the positions that predict it.
+    def pass_settings(self, settings: Any) -> AlignmentSettings:
+        """Return the settings of the passes."""
+        assert isinstance(settings, AlignmentSettings)
+        return settings
+
+    def _finisher(self, requests: Sequence[Request], settings: Any) -> Finisher:
+        special, passes = self.engine.special, self.pass_settings(settings)
+        encoded = EncodedForAlignments(self.engine.encode([request.source for request in requests]), special)
+        # The model predicts a blank by the id of MASK, which other systems suppress.
+        suppressed = tuple(token for token in passes.suppress_tokens if token != special.mask)
+        return Finisher(encoded, special, replace(passes, suppress_tokens=suppressed), blank=special.bos)
+
+    def _draft(self, finisher: Finisher, sentence: int, request: Request) -> list[int]:
+        """Return masks, and the given words at their likeliest positions."""
+        special = self.engine.special
+        draft = [special.mask] * finisher.encoded.positions[sentence]
+        if not request.pins and request.template is None:
+            return draft
+        guess_TV = self._first_guess(finisher, sentence)
+        if request.template is not None:
+            template = self._filled_in(draft, guess_TV, template_chain(request.template, special.mask, special.eos))
+            if template is None:
+                raise UserError(
+                    f"the template does not fit the {len(draft)} positions that its source has; shorten it."
+                )
+            return template
+        for pin in sorted(request.pins, key=lambda pin: -len(pin.ids)):
+            pinned = self._filled_in(draft, guess_TV, phrase_chain(pin.ids, special.mask))
+            if pinned is None:
+                raise UserError(
+                    f"the pinned words do not fit the {len(draft)} positions that their source has; pin fewer or "
+                    "shorter ones."
+                )
+            draft = pinned
+        return draft
+
+    def _alignment(self, finisher: Finisher, sentence: int, target: Sequence[int]) -> list[int]:
+        """Return a target's likeliest alignment in the first pass."""
+        draft = [self.engine.special.mask] * finisher.encoded.positions[sentence]
+        guess_TV = self._first_guess(finisher, sentence)
+        alignment = self._filled_in(draft, guess_TV, target_chain(target, self.engine.special.mask))
+        if alignment is None:
+            raise UserError(f"a target of {len(target)} subwords is too long for its source; shorten it.")
+        return alignment
+
+    def _first_guess(self, finisher: Finisher, sentence: int) -> Floats:
+        hidden = [self.engine.special.mask] * finisher.encoded.positions[sentence]
+        return np.asarray(finisher.first_guess(hidden, sentence))
+
+    def _filled_in(self, draft: Sequence[int], guess_TV: Floats, chain: Chain) -> list[int] | None:
+        """Return the draft with the words of a chain at their likeliest positions.
+
+        They keep a position away from those that the draft has, so that they do not merge when it is collapsed.
         """
+        special = self.engine.special
+        is_given_T = np.array([token != special.mask for token in draft])
+        closed_T = np.convolve(is_given_T, [True, True, True])[1:-1] > 0
+        words = best_words(guess_TV, chain, closed_T)
+        if words is None:
+            return None
+        shown = [special.bos if word == special.mask else word for word in words]  # a blank, in the draft
+        return [old if word is None else word for old, word in zip(draft, shown, strict=True)]
+
+    def _collapsed(self, row: Finished, *, traced: bool) -> Hypothesis:
+        """Return the target that an alignment says.
+
+        A word's log-probability is its highest over the positions that say it.
+        """
+        special = self.engine.special
         words: list[int] = []
         log_probs: list[float] = []
         for place, (token, log_prob) in enumerate(zip(row.ids, row.log_probs, strict=True)):
-            if token == self.engine.special.mask:
+            if token == special.bos:
                 continue
             if place and token == row.ids[place - 1]:
                 log_probs[-1] = max(log_probs[-1], log_prob)
             else:
                 words.append(token)
                 log_probs.append(log_prob)
-        return Hypothesis(words, log_probs, row.score, passes=row.passes)
-
-    def _aligned(self, log_probs_TV: npt.NDArray[np.float32], target: Sequence[int]) -> Hypothesis:
-        blank = self.engine.special.mask
-        alignment = best_alignment(log_probs_TV[:, [blank, *target]], target)
-        if alignment is None:
-            raise UserError(f"a target of {len(target)} subwords is too long for its source; shorten it.")
-        ids = [blank if word < 0 else target[word] for word in alignment]
-        log_probs = [float(log_probs_TV[place, token]) for place, token in enumerate(ids)]
-        return self.hypothesis(Finished(ids, log_probs, sum(log_probs) / len(log_probs), passes=1, history=[]))
+        if len(words) == len(row.ids) and special.eos not in words:  # no word was left out, and it goes on
+            logger.warning("A translation fills all of its %d positions, and may be cut off.", len(words))
+        trace = Trace([CandidateTrace(len(row.ids), row.score, row.history)], 0) if traced else None
+        return Hypothesis(words, log_probs, row.score, row.passes, trace=trace)
 
 
-def best_alignment(log_probs_TC: npt.NDArray[np.float32], target: Sequence[int]) -> list[int] | None:
-    """Return the Viterbi path of a target through the CTC lattice: the word at each position, or -1 for a blank.
+class CTCDecoder(AlignmentDecoder):
+    """Decodes models that have learned no second pass."""
 
-    `log_probs_TC` are of the blank and then of each word of the target. The states alternate between blanks and words,
-    with a blank at both ends. None when there are too few positions.
-    """
-    words = len(target)
-    states = 2 * words + 1
-    column_S = np.array([0 if state % 2 == 0 else 1 + state // 2 for state in range(states)])
-    # A word may follow the word before it without a blank, unless they are equal.
-    may_skip_S = np.array([s % 2 == 1 and s >= 3 and target[s // 2] != target[s // 2 - 1] for s in range(states)])
-    score_S = np.full(states, -np.inf)
-    score_S[: min(2, states)] = log_probs_TC[0, column_S[:2]]
-    came_from_TS = np.zeros((len(log_probs_TC), states), dtype=np.int64)
-    for t in range(1, len(log_probs_TC)):
-        one_before_S = np.concatenate([[-np.inf], score_S[:-1]])
-        two_before_S = np.where(may_skip_S, np.concatenate([[-np.inf, -np.inf], score_S[:-2]])[:states], -np.inf)
-        options_3S = np.stack([score_S, one_before_S, two_before_S])
-        back_S = options_3S.argmax(axis=0)
-        came_from_TS[t] = np.arange(states) - back_S
-        score_S = options_3S.max(axis=0) + log_probs_TC[t, column_S]
-    state = states - 1 if words == 0 or score_S[-1] >= score_S[-2] else states - 2
-    if score_S[state] == -np.inf:
-        return None
-    path = [state]
-    for t in range(len(log_probs_TC) - 1, 0, -1):
-        state = int(came_from_TS[t, state])
-        path.append(state)
-    return [-1 if state % 2 == 0 else state // 2 for state in reversed(path)]
+    settings_type: ClassVar[type] = OnePassSettings
+
+    def refuse_constraints(self, requests: Sequence[Request]) -> None:
+        """Refuse all constraints: a model that has seen no words in its input cannot heed given ones."""
+        Decoder.refuse_constraints(self, requests)
+
+    def pass_settings(self, settings: Any) -> AlignmentSettings:
+        """As in `AlignmentDecoder`: one pass."""
+        assert isinstance(settings, OnePassSettings)
+        return AlignmentSettings(iterations=1, suppress_tokens=settings.suppress_tokens)

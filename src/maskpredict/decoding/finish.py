@@ -16,7 +16,7 @@ from maskpredict.decoding.arrays import Array, array_namespace, device
 from maskpredict.decoding.candidates import Finished, less_confident
 from maskpredict.decoding.engine import Encoded, Query
 from maskpredict.decoding.mask_predict import Decoded, Rules, one_pass, passes_from, undecoded
-from maskpredict.decoding.settings import MaskPredictSettings
+from maskpredict.decoding.settings import AlignmentSettings, MaskPredictSettings
 from maskpredict.decoding.strategies import STRATEGIES
 from maskpredict.decoding.trace import Pass
 from maskpredict.special_ids import SpecialIds
@@ -30,7 +30,9 @@ class Finisher:
 
     encoded: Encoded
     special: SpecialIds
-    settings: MaskPredictSettings
+    settings: MaskPredictSettings | AlignmentSettings
+    blank: int | None = None
+    """Id of the blank, if the drafts are alignments."""
 
     def finish(
         self, drafts: Sequence[Sequence[int]], owner: Sequence[int], given: Sequence[Sequence[int]] | None = None
@@ -93,6 +95,7 @@ class _Group:
             plan.hide,
             self.settings.stop_when_stable,
             self.settings.threshold,
+            finisher.blank,
         )
         self.pruned = [False] * len(drafts)
         self.history: list[Decoded] = []

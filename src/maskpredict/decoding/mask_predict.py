@@ -34,6 +34,10 @@ class Step:
     """True where the previous pass masked."""
     free_BT: Array
     """True where masking is allowed: not in padding or pinned."""
+    tokens_BT: Array
+    """Tokens as of the last pass."""
+    blank: int | None = None
+    """Id of the blank, if the targets are alignments."""
 
 
 Strategy = Callable[[Step], Array]
@@ -68,6 +72,8 @@ class Rules:
     """A row ends when a pass changed none of its tokens."""
     threshold: float | None = None
     """Positions predicted with at least this probability are not masked again."""
+    blank: int | None = None
+    """As in `Step`."""
 
 
 @dataclass(frozen=True)
@@ -111,8 +117,8 @@ def passes_from(
 ) -> Decoded:
     """Run all passes from number `first` on; ends early when no row has a position to predict."""
     xp = array_namespace(decoded.tokens_BT)
-    # Reading a value synchronizes a GPU, so it is read only if rows can end early.
-    may_end_early = rules.stop_when_stable or rules.threshold is not None
+    # Reading a value synchronizes a GPU, so it is read only if rows can end early: mask-predict itself always masks.
+    may_end_early = rules.stop_when_stable or rules.threshold is not None or rules.strategy is not least_confident
     for t in range(first, int(xp.max(rules.passes_B))):
         masked_BT = positions_to_mask(t, decoded, rules)
         if (may_end_early or t == first) and not xp.any(masked_BT):
@@ -136,7 +142,9 @@ def positions_to_mask(t: int, decoded: Decoded, rules: Rules) -> Array:
     """Return masked_BT for pass `t`: all free positions at first, then the strategy's choice in unfinished rows."""
     if t == 0:
         return rules.free_BT
-    step = Step(t, rules.passes_B, decoded.log_probs_BT, decoded.masked_BT, rules.free_BT)
+    step = Step(
+        t, rules.passes_B, decoded.log_probs_BT, decoded.masked_BT, rules.free_BT, decoded.tokens_BT, rules.blank
+    )
     unfinished_B = t < rules.passes_B
     if rules.stop_when_stable:
         unfinished_B = unfinished_B & ~decoded.stable_B

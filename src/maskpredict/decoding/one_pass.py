@@ -23,7 +23,7 @@ class OnePassDecoder(Decoder):
         with self.engine.working():
             finisher = self.finisher(requests, settings)
             drafts = [[self.engine.special.mask] * count for count in finisher.encoded.positions]
-            hypotheses = [[self.hypothesis(row)] for row in finisher.finish(drafts, range(len(drafts)))]
+            hypotheses = [[_hypothesis(row)] for row in finisher.finish(drafts, range(len(drafts)))]
         return lambda: hypotheses
 
     def score(
@@ -34,17 +34,13 @@ class OnePassDecoder(Decoder):
         drafts = [[self.engine.special.mask] * len(target) for target in targets]
         with self.engine.working():
             rows = self.finisher(requests, settings).finish(drafts, range(len(drafts)), given=targets)
-        return [self.hypothesis(row) for row in rows]
+        return [_hypothesis(row) for row in rows]
 
     def finisher(self, requests: Sequence[Request], settings: OnePassSettings) -> Finisher:
         """Run the encoder, and return a `Finisher` for these requests."""
-        one_pass = MaskPredictSettings(iterations=1, suppress_tokens=self.suppressed(settings))
+        one_pass = MaskPredictSettings(iterations=1, suppress_tokens=settings.suppress_tokens)
         return Finisher(self.engine.encode([request.source for request in requests]), self.engine.special, one_pass)
 
-    def suppressed(self, settings: OnePassSettings) -> tuple[int, ...]:
-        """Return the ids that are never predicted."""
-        return settings.suppress_tokens
 
-    def hypothesis(self, row: Finished) -> Hypothesis:
-        """Return the target of the predicted positions."""
-        return Hypothesis(row.ids, row.log_probs, row.score, passes=row.passes)
+def _hypothesis(row: Finished) -> Hypothesis:
+    return Hypothesis(row.ids, row.log_probs, row.score, passes=row.passes)

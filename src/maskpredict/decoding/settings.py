@@ -1,41 +1,64 @@
-"""Decoding settings, one class for each decoder: mask-predict, refinement, one pass, beam search."""
+"""Decoding settings, one class for each decoder: mask-predict, alignments, refinement, one pass, beam search."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 
 from maskpredict.decoding.strategies import STRATEGIES, Iterations
 from maskpredict.errors import UserError
 
 
 @dataclass(frozen=True)
-class MaskPredictSettings:
-    """Settings of a CMLM."""
+class PassSettings:
+    """Settings of every model that predicts a target in passes."""
 
     iterations: Iterations = 10
-    """Decoder passes T; "N" takes as many as the target has tokens."""
+    """Decoder passes T; "N" takes as many as the target has positions."""
+    _: KW_ONLY
+    strategy: str = "mask_predict"
+    """Order in which the target is filled in: mask_predict, one_shot, easy_first, left_to_right; for alignments also
+    words_and_blanks and blocks; or refine, see `systems.refinement`."""
+    stop_when_stable: bool = False
+    """End a sentence's passes as soon as one of them changes nothing."""
+    threshold: float | None = None
+    """Do not mask tokens again whose probability is at least this; a sentence without others is finished."""
+    num_hypotheses: int = 1
+    """Number of translations to return, best first."""
+    suppress_tokens: tuple[int, ...] = ()
+    """Ids that are never produced."""
+    trace: bool = False
+    """Record every pass."""
+
+    def __post_init__(self) -> None:
+        if self.iterations != "N" and self.iterations < 1:
+            raise UserError(f'iterations is {self.iterations}; use 1 or more, or "N" for one per token.')
+        if self.num_hypotheses < 1:
+            raise UserError(f"num_hypotheses is {self.num_hypotheses}; use 1 or more.")
+        if self.strategy not in STRATEGIES:
+            raise UserError(f"there is no strategy '{self.strategy}'; choose one of {', '.join(STRATEGIES)}.")
+        if self.threshold is not None and not 0 < self.threshold <= 1:
+            raise UserError(f"threshold is {self.threshold}; it is a probability above 0 and at most 1.")
+        if self.threshold is not None and self.strategy not in ("mask_predict", "words_and_blanks"):
+            raise UserError(f"a threshold is for mask_predict and words_and_blanks, not for {self.strategy}.")
+        if self.stop_when_stable and self.strategy not in ("mask_predict", "words_and_blanks", "refine"):
+            raise UserError(
+                f"stop_when_stable is for mask_predict, words_and_blanks and refine, not for {self.strategy}."
+            )
+
+
+@dataclass(frozen=True)
+class MaskPredictSettings(PassSettings):
+    """Settings of a CMLM."""
+
     length_candidates: int = 5
     """Target lengths tried side by side; the most confident result is kept."""
     length_threshold: float | None = None
     """Leave out lengths that are less likely than this share of the likeliest one's probability."""
     length_weight: float = 0.0
     """Weight of a length's log-probability against the mean log-probability of its words when results are ranked."""
-    strategy: str = "mask_predict"
-    """Order in which the target is filled in: mask_predict, one_shot, easy_first, left_to_right; or refine, see
-    `systems.refinement`."""
-    stop_when_stable: bool = False
-    """End a sentence's passes as soon as one of them changes nothing."""
-    threshold: float | None = None
-    """Do not mask tokens again whose probability is at least this; a sentence without others is finished."""
     prune_candidates: int | None = None
     """Go on with only this many of the length candidates after the first pass, the most confident ones."""
-    num_hypotheses: int = 1
-    """Number of length candidates to return, best first."""
-    suppress_tokens: tuple[int, ...] = ()
-    """Ids that are never produced."""
-    trace: bool = False
-    """Record every pass."""
 
     @property
     def choices(self) -> int:
@@ -48,28 +71,37 @@ class MaskPredictSettings:
         return self.length_candidates
 
     def __post_init__(self) -> None:
-        if self.iterations != "N" and self.iterations < 1:
-            raise UserError(f'iterations is {self.iterations}; use 1 or more, or "N" for one per token.')
+        super().__post_init__()
         if self.length_candidates < 1:
             raise UserError(f"length_candidates is {self.length_candidates}; use 1 or more.")
         if self.prune_candidates is not None and self.prune_candidates < max(1, self.num_hypotheses):
             raise UserError(
                 f"prune_candidates is {self.prune_candidates}; use 1 or more, and no fewer than num_hypotheses."
             )
-        if self.num_hypotheses < 1:
-            raise UserError(f"num_hypotheses is {self.num_hypotheses}; use 1 or more.")
-        if self.strategy not in STRATEGIES:
-            raise UserError(f"there is no strategy '{self.strategy}'; choose one of {', '.join(STRATEGIES)}.")
-        if self.threshold is not None and not 0 < self.threshold <= 1:
-            raise UserError(f"threshold is {self.threshold}; it is a probability above 0 and at most 1.")
         if self.length_threshold is not None and not 0 < self.length_threshold <= 1:
             raise UserError(f"length_threshold is {self.length_threshold}; it is a share above 0 and at most 1.")
         if not 0 <= self.length_weight < math.inf:
             raise UserError(f"length_weight is {self.length_weight}; use 0 or more.")
-        if self.threshold is not None and self.strategy != "mask_predict":
-            raise UserError(f"a threshold is for mask_predict, not for {self.strategy}.")
-        if self.stop_when_stable and self.strategy not in ("mask_predict", "refine"):
-            raise UserError(f"stop_when_stable is for mask_predict and refine, not for {self.strategy}.")
+
+
+@dataclass(frozen=True)
+class AlignmentSettings(PassSettings):
+    """Settings of an alignment model, which predicts no lengths and so has one translation of a sentence."""
+
+    iterations: Iterations = 1
+    """Decoder passes T; the first predicts every position, the others revise the least confident ones."""
+    strategy: str = field(default="words_and_blanks", kw_only=True)
+    """Order in which the positions are filled in: words_and_blanks, mask_predict, blocks, one_shot, easy_first or
+    left_to_right."""
+
+    choices = 1
+    drafts_per_sentence = 1
+    prune_candidates = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.num_hypotheses != 1:
+            raise UserError(f"num_hypotheses is {self.num_hypotheses}; this model has one translation of a sentence.")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ Most are from the authors' release; `refine` is for the models of `systems/refin
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from maskpredict.decoding.arrays import Array, array_namespace, device
@@ -29,9 +29,41 @@ def left_to_right(step: Step) -> Array:
     return _all_but(step.masked_BT, xp.argmax(xp.astype(step.masked_BT, xp.int32), axis=1))
 
 
+def words_and_blanks(step: Step) -> Array:
+    """Mask the same share of an alignment's words as of its blanks, the least confident of each.
+
+    Blanks are the more confident, and say little: if they were shown first, a second pass would see no words.
+    """
+    if step.blank is None:
+        return least_confident(step)
+    blank_BT = step.tokens_BT == step.blank
+    words = least_confident(replace(step, free_BT=step.free_BT & ~blank_BT))
+    return words | least_confident(replace(step, free_BT=step.free_BT & blank_BT))
+
+
+def blocks(step: Step) -> Array:
+    """Keep the most confident masked token of every T adjacent positions each pass, the leftmost of equals.
+
+    So the masks stay evenly spread over the target, as the Imputer's do (Chan et al., 2020).
+    """
+    xp = array_namespace(step.masked_BT)
+    width = step.masked_BT.shape[1]
+    confidence_BT = xp.where(step.masked_BT, step.log_probs_BT, -math.inf)
+    rank_BT = _rank(-confidence_BT)
+    block_BT = xp.arange(width, device=device(step.masked_BT))[None, :] // step.passes_B[:, None]
+    # Sorted by block, and by confidence within a block: each T positions begin with the most confident of a block.
+    return step.masked_BT & (_rank(block_BT * width + rank_BT) % step.passes_B[:, None] != 0)
+
+
 def everything(step: Step) -> Array:
     """Mask all positions, each pass."""
     return step.free_BT
+
+
+def _rank(values_BT: Array) -> Array:
+    """Return each value's place in ascending order, the leftmost of equals first."""
+    xp = array_namespace(values_BT)
+    return xp.argsort(xp.argsort(values_BT, axis=1, stable=True), axis=1, stable=True)
 
 
 def _all_but(masked_BT: Array, place_B: Array) -> Array:
@@ -68,6 +100,8 @@ STRATEGIES: dict[str, Plan] = {
     "one_shot": Plan(least_confident, passes=1),
     "easy_first": Plan(easy_first, one_per_pass=True),
     "left_to_right": Plan(left_to_right, one_per_pass=True),
+    "words_and_blanks": Plan(words_and_blanks),
+    "blocks": Plan(blocks),
     "refine": Plan(everything, hide=False),
 }
 """Decoding strategies by name."""

@@ -59,6 +59,9 @@ def _purpose(form: str, system: str, folder: Path) -> tuple[str, str]:
         case onnx_graphs.FORMAT.name if system == CMLM.name:
             example = f"python examples/onnx_mask_predict.py {folder} 4 1 < sources.txt"
             return "encoder and decoder as ONNX graphs, without the loop around them", example
+        case onnx_graphs.FORMAT.name if system == "alignment":
+            example = f"python examples/onnx_alignment.py {folder} < sources.txt"
+            return "encoder and decoder as ONNX graphs, without the loop around them", example
         case onnx_graphs.FORMAT.name:
             use = f"import onnxruntime; onnxruntime.InferenceSession('{folder}/encoder.onnx')"
             return "encoder and decoder as ONNX graphs, without the loop around them", f'python -c "{use}"'

@@ -2,7 +2,8 @@
 
 encoder.onnx    source_ids [B, S], source_lengths [B] -> memory [B, S, D], for a CMLM also length_log_probs [B, L]
 decoder.onnx    target_ids [B, T], target_lengths [B], memory [B, S, D], source_lengths [B] -> logits [B, T, V]
-onnx.json       system, languages, ids of the special symbols, maximum length
+onnx.json       system, languages, ids of the special symbols, maximum length; of an alignment model also the number of
+                target positions for each of the source
 tokenizer.model or source.model and target.model
 
 `passes.py` describes inputs and outputs. Positions beyond a row's length have no effect; suppressed ids have a logit of
@@ -31,6 +32,7 @@ from maskpredict.export.writing import Exported, FolderFormat, export_folder
 from maskpredict.model.folder import CARD_FILE, ModelFolder
 from maskpredict.model.transformer import suppress
 from maskpredict.runtime.settings import resolve_settings
+from maskpredict.systems.alignment import Alignment
 from maskpredict.systems.base import System
 from maskpredict.systems.cmlm import CMLM
 
@@ -41,6 +43,7 @@ ENCODER_FILE, DECODER_FILE, DESCRIPTION_FILE = "encoder.onnx", "decoder.onnx", "
 FORMAT = FolderFormat("ONNX", ("float32", "int8"), marker=DECODER_FILE, packages=("onnx", "onnxscript", "onnxruntime"))
 FORMAT_VERSION = 1
 OPSET = 20
+SYSTEMS = ("cmlm", "alignment", "autoregressive")
 
 
 def export_onnx(
@@ -48,9 +51,11 @@ def export_onnx(
 ) -> Exported:
     """Write a model as ONNX graphs; `int8` means int8 weights and dynamic quantization of activations."""
     with export_folder(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
-        refuse_other_systems(contents.system)
+        refuse_other_systems(contents.system, SYSTEMS)
         system = load_system(contents)
         suppressed = resolve_settings(contents.system, contents.generation, {}).suppress_tokens
+        if isinstance(system, Alignment):
+            suppressed = tuple(token for token in suppressed if token != system.blank)
         _save(_encoder(system), partial / ENCODER_FILE, precision)
         _save(_decoder(system, suppressed), partial / DECODER_FILE, precision)
         description = json.dumps(_description(contents, system, precision), indent=2, ensure_ascii=False)
@@ -181,6 +186,7 @@ def _description(contents: ModelFolder, system: System, precision: str) -> dict[
         "languages": asdict(contents.languages),
         "special": asdict(system.special),
         "max_positions": contents.config.max_positions,
+        **({"positions": contents.config.ctc_positions} if isinstance(system, Alignment) else {}),
         "precision": precision,
         "generation": dict(contents.generation),
     }

@@ -5,6 +5,7 @@ Shape letters: B rows, S source positions, T target positions, D width, L length
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from maskpredict.errors import UserError
 from maskpredict.model.layout import Padded
+from maskpredict.systems.alignment import Alignment
 from maskpredict.systems.autoregressive import Autoregressive
 from maskpredict.systems.base import System
 from maskpredict.systems.cmlm import CMLM
@@ -26,11 +28,13 @@ class Encoding:
     """Log probability of each target length; None unless the model is a CMLM."""
 
 
-def refuse_other_systems(name: str) -> None:
-    """Raise `UserError` for a system without these two functions."""
-    known = (CMLM.name, Autoregressive.name)
-    if name not in known:
-        raise UserError(f"a {name} model cannot be exported to this format; it supports {' and '.join(known)} models.")
+def refuse_other_systems(name: str, supported: Sequence[str]) -> None:
+    """Raise `UserError` for a system that a format does not support."""
+    if name not in supported:
+        *others, last = supported
+        raise UserError(
+            f"a {name} model cannot be exported to this format; it supports {', '.join(others)} and {last} models."
+        )
 
 
 def encode(system: System, ids_BS: Tensor, lengths_B: Tensor) -> Encoding:
@@ -46,11 +50,16 @@ def encode(system: System, ids_BS: Tensor, lengths_B: Tensor) -> Encoding:
 def decode(system: System, ids_BT: Tensor, lengths_B: Tensor, memory_BSD: Tensor, source_lengths_B: Tensor) -> Tensor:
     """Logits [B, T, V] of one decoder pass.
 
-    A CMLM takes a target with masks and predicts every position. An autoregressive model takes BOS and the target so
-    far, and predicts the next token after each position.
+    A CMLM takes a target with masks and predicts every position. So does an alignment model, whose target has k
+    positions for each of the source, and BOS for a blank that was predicted; it predicts MASK for a blank. An
+    autoregressive model takes BOS and the target so far, and predicts the next token after each position.
     """
     target = Padded.of(lengths_B, ids_BT.shape[1])
     source = Padded.of(source_lengths_B, memory_BSD.shape[1])
     layers = system.transformer.memory(memory_BSD)
+    if isinstance(system, Alignment):
+        states = system.with_seen(system.split_states(memory_BSD)[:, : ids_BT.shape[1]], ids_BT)
+        hidden = system.transformer.decode_states(states, target, layers, source, causal=False)
+        return system.transformer.output(hidden)
     causal = isinstance(system, Autoregressive)
     return system.transformer.output(system.transformer.decode(ids_BT, target, layers, source, causal=causal))

@@ -23,6 +23,7 @@ from maskpredict.model.safetensors_file import Precision
 MODEL_TYPE = "maskpredict"
 ARCHITECTURE = "MaskPredictForTranslation"
 FORMAT = FolderFormat("transformers", ("float32", "float16", "bfloat16"), marker=CONFIG_FILE)
+SYSTEMS = ("cmlm", "autoregressive")
 
 
 def export_transformers(
@@ -30,7 +31,7 @@ def export_transformers(
 ) -> Exported:
     """Write a model as a folder for `AutoModel.from_pretrained`."""
     with export_folder(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
-        refuse_other_systems(contents.system)
+        refuse_other_systems(contents.system, SYSTEMS)
         contents.write(partial, precision=cast(Precision, precision))
         # transformers expects this metadata.
         save_file(load_file(partial / WEIGHTS_FILE), partial / WEIGHTS_FILE, metadata={"format": "pt"})

@@ -42,7 +42,7 @@ class ModelConfig:
     length_classes: PositiveInt | None = None
     """Number of length classes where it differs, as in some imported models."""
     ctc_positions: PositiveInt = 3
-    """Decoder positions of a CTC model for each source subword; each predicts a word or a blank."""
+    """Decoder positions of a CTC or alignment model for each source subword; each predicts a word or a blank."""
 
     def __post_init__(self) -> None:
         check_bounds(self)

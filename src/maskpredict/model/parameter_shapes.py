@@ -16,16 +16,18 @@ from maskpredict.model.stored_weights import StoredWeights
 
 Shapes = dict[str, tuple[int, ...]]
 LENGTH_HEAD_SYSTEMS = ("cmlm", "refinement", "fairseq_cmlm", "fairseq_cmlm_relative")
+ALIGNMENT_SYSTEMS = ("alignment", "ctc")
+"""Systems with several target positions for each source subword."""
 
 
 def parameter_shapes(system: str, config: ModelConfig, source_vocabulary: int, target_vocabulary: int) -> Shapes | None:
     """Return the shape of every weight by its name; None for a system that is not listed here."""
-    if system not in (*LENGTH_HEAD_SYSTEMS, "ctc", "autoregressive"):
+    if system not in (*LENGTH_HEAD_SYSTEMS, *ALIGNMENT_SYSTEMS, "autoregressive"):
         return None
     shapes = dict(_transformer(config, source_vocabulary, target_vocabulary))
     if system in LENGTH_HEAD_SYSTEMS:
         shapes["length.table.weight"] = (config.length_classes or config.max_positions, config.width)
-    if system == "ctc":
+    if system in ALIGNMENT_SYSTEMS:
         shapes |= _linear("split", config.width, config.ctc_positions * config.width)
     return shapes
 

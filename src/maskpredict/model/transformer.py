@@ -182,6 +182,10 @@ class Embedding(nn.Module):
         x = self.tokens(ids) * self.scale + self.positions((positions - 1).clamp(min=0))
         return self._stream(torch.where((positions == 0).unsqueeze(-1), slot, x))
 
+    def words(self, ids: Tensor) -> Tensor:
+        """ids [...] -> [..., D], to be added to hidden states: without positions, and as large as these."""
+        return self._stream(self.tokens(ids) * math.sqrt(self.tokens.embedding_dim))
+
     def _stream(self, x: Tensor) -> Tensor:
         # Under mixed precision the residual stream is in half precision, because its sums are limited by memory.
         device = x.device.type

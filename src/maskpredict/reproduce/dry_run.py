@@ -32,9 +32,12 @@ from maskpredict.training.config import TrainConfig
 TRAIN_PAIRS, TEST_PAIRS = 80, 4
 VOCABULARY = 90
 """Vocabulary size, small enough for the synthetic text of either language."""
+BYTES = 256
+"""Further subwords of a vocabulary that has all bytes."""
 TOKENS = 64
 """Tokens in an update, computed in two parts to test gradient accumulation."""
 SMALL: dict[str, Any] = {"width": 16, "hidden": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
+SMALL["ctc_positions"] = 12  # subwords of the synthetic text are short on one side only
 ANALYSES = ("main_table", "distillation")
 """Analyses to run, enough to check that models, test set and report fit together."""
 
@@ -110,7 +113,7 @@ def _tiny(recipe: Recipe) -> Recipe:
         distill={**recipe.distill, **on_cpu, "compute_type": "float32", "shard_pairs": TRAIN_PAIRS // 2},
         evaluate=replace(recipe.evaluate, device="cpu", compute_type="float32", batch_tokens=None),
         analyze=replace(recipe.analyze or AnalyzeConfig(), only=ANALYSES, limit=2),
-        vocabulary=replace(recipe.vocabulary, size=VOCABULARY),
+        vocabulary=replace(recipe.vocabulary, size=VOCABULARY + BYTES * recipe.vocabulary.byte_fallback),
         toy=recipe.toy and replace(recipe.toy, train_pairs=TRAIN_PAIRS, valid_pairs=TEST_PAIRS, test_pairs=TEST_PAIRS),
     )
 

@@ -1,13 +1,13 @@
 """Presets of decoding settings, by speed.
 
-The values were chosen on validation data of the shipped model de-en; docs/decoding.md has the figures.
+Those of CMLMs were chosen on validation data of the shipped model de-en; docs/decoding.md has the figures.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from maskpredict.decoding.settings import MaskPredictSettings
+from maskpredict.decoding.settings import AlignmentSettings, MaskPredictSettings
 from maskpredict.errors import UserError
 
 _NO_SHORTCUTS: dict[str, Any] = {
@@ -22,13 +22,21 @@ PRESETS: dict[str, dict[str, Any]] = {
     "balanced": {**_NO_SHORTCUTS, "iterations": 4, "length_candidates": 1, "threshold": 0.8},
     "best": {**_NO_SHORTCUTS, "iterations": 10, "length_candidates": 5, "length_threshold": 0.1},
 }
-"""Decoding settings by name, each with every setting that changes speed."""
+"""Decoding settings of CMLMs by name, each with every setting that changes speed."""
+_ONE_DRAFT: dict[str, Any] = {"strategy": "words_and_blanks", "stop_when_stable": False, "threshold": None}
+ALIGNMENT_PRESETS: dict[str, dict[str, Any]] = {
+    "fast": {**_ONE_DRAFT, "iterations": 1},
+    "balanced": {**_ONE_DRAFT, "iterations": 2},
+    "best": {**_ONE_DRAFT, "iterations": 4},
+}
+"""The same for alignment models, which try no lengths."""
 
 
 def preset_settings(name: str, settings_type: type = MaskPredictSettings) -> dict[str, Any]:
     """Return the settings of a preset, for a system with settings of this type."""
     if name not in PRESETS:
         raise UserError(f"speed is {name!r}; choose one of {', '.join(PRESETS)}.")
-    if settings_type is not MaskPredictSettings:
+    presets = {MaskPredictSettings: PRESETS, AlignmentSettings: ALIGNMENT_PRESETS}.get(settings_type)
+    if presets is None:
         raise UserError("speed is for mask-predict; for another kind of model choose iterations or beam_size.")
-    return dict(PRESETS[name])
+    return dict(presets[name])

@@ -67,6 +67,9 @@ class System(nn.Module, ABC):
     def loss(self, batch: Batch) -> Loss:
         """Compute the training objective; random choices come from torch's default generator."""
 
+    def set_progress(self, progress: float) -> None:
+        """Tell the objective how much of the run is finished, 0 to 1; called before each update."""
+
     @abstractmethod
     def encode(self, source: Tokens) -> EncoderOutput:
         """Run the encoder, for decoding."""

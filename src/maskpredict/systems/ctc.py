@@ -42,42 +42,53 @@ class CTC(System):
 
     def loss(self, batch: Batch) -> Loss:
         """Return the negative log-likelihood, without label smoothing; targets that are too long do not count."""
-        target = batch.target
-        hidden, layout = self.hidden(batch.source)
-        logits_NV = self.transformer.output(hidden.flatten(0, -2)).float()
-        inputs = self._lattice_inputs(logits_NV.logsumexp(-1), logits_NV, layout, target)
-        nll_B = negative_log_likelihood(inputs, layout.rows.flatten(), layout.positions.flatten())
-        counted_B = target.layout.valid_rows & nll_B.isfinite()
-        total = torch.where(counted_B, nll_B, 0.0).sum()
-        return Loss(total, (target.layout.lengths_B * counted_B).sum(), {"word": total.detach()})
+        encoding, layout = self.encode(batch.source), self.stretched(batch.source.layout)
+        assert encoding.states_BTD is not None
+        logits_NV = self.position_logits(encoding.states_BTD, encoding, layout)
+        wanted_NC = self.wanted(layout, batch.target)
+        return self.lattice_loss(self.lattice_inputs(logits_NV, wanted_NC, layout, batch.target), layout, batch.target)
 
     def encode(self, source: Tokens) -> EncoderOutput:
         """As in `System`: `ctc_positions` decoder inputs for each source position."""
-        times = self.config.ctc_positions
         encoded = self.transformer.encode(source.ids, source.layout)
-        states = self.split(encoded).unflatten(-1, (times, -1)).flatten(-3, -2)
-        memory = self.transformer.memory(encoded)
-        return EncoderOutput(memory, source.layout, positions_B=times * source.layout.lengths_B, states_BTD=states)
+        positions_B = self.config.ctc_positions * source.layout.lengths_B
+        memory, states = self.transformer.memory(encoded), self.split_states(encoded)
+        return EncoderOutput(memory, source.layout, positions_B=positions_B, states_BTD=states)
+
+    def split_states(self, encoded: Tensor) -> Tensor:
+        """Return the states of the target positions, for the encoder's output [..., D]."""
+        return self.split(encoded).unflatten(-1, (self.config.ctc_positions, -1)).flatten(-3, -2)
 
     def decoder_inputs(self, encoding: EncoderOutput, tokens_BT: Tensor, target: Padded, owner_B: Tensor) -> Tensor:
         """As in `System`: the split encoder states, whatever the draft."""
         assert encoding.states_BTD is not None
         return encoding.states_BTD[owner_B, : tokens_BT.shape[1]]
 
-    def hidden(self, source: Tokens) -> tuple[Tensor, Layout]:
-        """Return the decoder's output and its layout."""
-        encoding, layout = self.encode(source), source.layout.stretched(self.config.ctc_positions)
-        assert encoding.states_BTD is not None
-        decoded = self.transformer.decode_states(
-            encoding.states_BTD, layout, encoding.memory, source.layout, causal=False
-        )
-        return decoded, layout
+    def stretched(self, source: Layout) -> Layout:
+        """Return the layout of the target positions."""
+        return source.stretched(self.config.ctc_positions)
 
-    def _lattice_inputs(self, norm_N: Tensor, logits_NV: Tensor, layout: Layout, target: Tokens) -> LatticeInputs:
-        """Return log-probabilities of the blank and the target's words at each position."""
+    def position_logits(self, inputs: Tensor, encoding: EncoderOutput, layout: Layout) -> Tensor:
+        """Return the logits [N, V] of every position, for decoder inputs [..., D]."""
+        hidden = self.transformer.decode_states(inputs, layout, encoding.memory, encoding.layout, causal=False)
+        return self.transformer.output(hidden.flatten(0, -2)).float()
+
+    def wanted(self, layout: Layout, target: Tokens) -> Tensor:
+        """Return the ids [N, C] that each position may have: the blank, then the words of its target."""
         words_BL = target.layout.spread(target.ids)
         blanks_B1 = torch.full_like(words_BL[:, :1], self.blank)
-        wanted_NC = torch.cat([blanks_B1, words_BL], 1)[layout.rows.flatten()]
-        scores_NC = logits_NV.gather(1, wanted_NC).float() - norm_N[:, None]
+        return torch.cat([blanks_B1, words_BL], 1)[layout.rows.flatten()]
+
+    def lattice_inputs(self, logits_NV: Tensor, wanted_NC: Tensor, layout: Layout, target: Tokens) -> LatticeInputs:
+        """Return log-probabilities of the blank and the target's words at each position."""
+        scores_NC = logits_NV.gather(1, wanted_NC) - logits_NV.logsumexp(-1, keepdim=True)
         places = torch.arange(len(logits_NV), device=logits_NV.device).view(layout.rows.shape)
+        words_BL = target.layout.spread(target.ids)
         return LatticeInputs(scores_NC, layout.spread(places), layout.lengths_B, words_BL, target.layout.lengths_B)
+
+    def lattice_loss(self, inputs: LatticeInputs, layout: Layout, target: Tokens) -> Loss:
+        """Return the negative log-likelihood of the targets that have an alignment."""
+        nll_B = negative_log_likelihood(inputs, layout.rows.flatten(), layout.positions.flatten())
+        counted_B = target.layout.valid_rows & nll_B.isfinite()
+        total = torch.where(counted_B, nll_B, 0.0).sum()
+        return Loss(total, (target.layout.lengths_B * counted_B).sum(), {"word": total.detach()})

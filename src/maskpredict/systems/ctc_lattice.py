@@ -207,7 +207,7 @@ def best_alignments(inputs: LatticeInputs) -> Tensor:
     """Return the column of `scores_NC` [B, T] at each position of the best alignment: 0 for a blank, 1 + l for word l.
 
     All blanks for a target without alignments, and beyond a sentence's length. Of equal alignments, it is the one of
-    `decoding.alignment.best_alignment`: from the last position to the first, a blank wins, except that a word is
+    `decoding.lattice_path.best_path`: from the last position to the first, a blank wins, except that a word is
     rather continued than begun. There is no gradient.
     """
     best_BT: Tensor = _best_alignments(

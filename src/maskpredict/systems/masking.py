@@ -1,4 +1,4 @@
-"""Random masks: the target tokens that a CMLM is trained to predict (section 2.2 of the paper)."""
+"""Random masks: the target tokens that a model is trained to predict (section 2.2 of the paper)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ def sample_masks(layout: Layout) -> Tensor:
     """Draw n ~ Uniform{1..N} for each sentence, then a uniform subset of n of its N tokens; True where masked."""
     lengths_B = torch.where(layout.valid_rows, layout.lengths_B, 0)
     count_B = (torch.rand(lengths_B.shape, device=lengths_B.device) * lengths_B).long() + 1
+    return random_subset(layout, count_B)
+
+
+def random_subset(layout: Layout, count_B: Tensor) -> Tensor:
+    """Draw a uniform subset of `count_B` of each sentence's positions; True where drawn."""
+    lengths_B = torch.where(layout.valid_rows, layout.lengths_B, 0)
     rows, valid = layout.rows.flatten(), layout.valid.flatten()
     # Sorting by row + random number shuffles every sentence in place; float64 keeps the fraction exact enough.
     shuffle = rows + torch.rand(rows.shape, device=rows.device, dtype=torch.float64)

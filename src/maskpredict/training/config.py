@@ -16,6 +16,7 @@ from maskpredict.bounds import (
 from maskpredict.config import check_bounds
 from maskpredict.errors import UserError
 from maskpredict.model.config import preset
+from maskpredict.systems.reveal_config import RevealConfig
 
 Seed = Annotated[int, Bounds(at_least=0, below=2**63)]
 """Seeds that both NumPy and PyTorch accept."""
@@ -78,7 +79,7 @@ class TrainConfig:
     run: str
     """Folder of the run: checkpoints, metrics and the finished model; an interrupted run continues from it."""
     system: str = "cmlm"
-    """System to train: cmlm, autoregressive, fertility, ctc or refinement."""
+    """System to train: cmlm, alignment, autoregressive, fertility, ctc or refinement."""
     preset: str = "base"
     """Size of the model: tiny, small, base or large."""
     model: dict[str, Any] = field(default_factory=dict)
@@ -87,7 +88,9 @@ class TrainConfig:
     """Model folder whose weights to start from, instead of random ones; a student may start from its teacher, and
     a model with few layers from one with more."""
     label_smoothing: Fraction = 0.1
-    """Share of the target probability spread over the whole vocabulary."""
+    """Share of the target probability spread over the whole vocabulary; ctc and alignment models learn without."""
+    reveal: RevealConfig = field(default_factory=RevealConfig)
+    """How much of its target an alignment model sees; other systems have no use for it."""
     steps: PositiveInt = 300_000
     """Updates of the whole run."""
     seconds: PositiveFloat | None = None
@@ -131,3 +134,5 @@ class TrainConfig:
                 f"batch.max_length is {self.batch.max_length}; "
                 f"it must be below model.max_positions ({shape.max_positions})."
             )
+        if self.system != "alignment" and self.reveal != RevealConfig():
+            raise UserError(f"reveal is for system=alignment; leave it out of a run with system={self.system}.")

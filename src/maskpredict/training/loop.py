@@ -21,6 +21,7 @@ from maskpredict.full_disk import explain_full_disk
 from maskpredict.model.module_weights import load_weights, tensors_of
 from maskpredict.model.padding import round_up
 from maskpredict.progress import Progress, Task
+from maskpredict.systems.ctc import CTC
 from maskpredict.training.checkpoint import (
     OPTIMIZER_FILE,
     WEIGHTS_FILE,
@@ -41,6 +42,7 @@ from maskpredict.training.run_folder import RunFolder
 from maskpredict.training.schedule import learning_rate, rewarmup_share
 from maskpredict.training.setup import compute_dtype, new_system, save_model, training_split, uses_cuda_graph
 from maskpredict.training.signals import catch_signals
+from maskpredict.training.unalignable import warn_of_unalignable
 from maskpredict.training.validation import Validation
 
 SECONDS_BETWEEN_RECORDS = 1.0
@@ -103,6 +105,8 @@ class Run:
         # Created last, so that a mistake in the config leaves no folder behind.
         if group.is_main:
             self.folder.open(config)
+            if isinstance(self.system, CTC):
+                warn_of_unalignable(training_split(config, self.dataset), self.system.config.ctc_positions)
         group.barrier()
         self.state = self._resume()
         self.metrics = MetricsLog(self.folder.path, self.state.update) if group.is_main else None
@@ -179,6 +183,7 @@ class Run:
 
     def _learn(self, update: Update) -> None:
         number = self.state.update + 1
+        self.system.set_progress(self._progress())
         rate = learning_rate(self.config.optimizer, number, self._progress())
         rate *= rewarmup_share(self.state.forgot_at, number, self.config.rewarmup)
         sums = self.optimizer.update(self.engine, update, number, self.config.seed, rate)
@@ -211,6 +216,7 @@ class Run:
             task.advance()
             return
         total, count, *parts = self.sums.tolist()
+        count = max(count, 1)
         self.sums = torch.zeros(0)
         speed = self.throughput.tokens_per_second()
         rate = float(self.optimizer.adam.param_groups[0]["lr"])

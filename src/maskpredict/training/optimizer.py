@@ -47,7 +47,8 @@ class Optimizer:
         self.group.all_reduce([sums])
         if self.scaler:
             self.scaler.unscale_(self.adam)
-        torch._foreach_div_(gradients, sums[1].to(gradients[0].dtype))
+        # Without a counted token, as when no pair has an alignment, gradients are zero.
+        torch._foreach_div_(gradients, sums[1].clamp(min=1).to(gradients[0].dtype))
         if self.config.clip:
             torch.nn.utils.clip_grad_norm_(self.parameters, self.config.clip)
         for group in self.adam.param_groups:

@@ -14,6 +14,7 @@ from maskpredict.model.config import preset
 from maskpredict.model.folder import ModelFolder
 from maskpredict.model.module_weights import load_weights
 from maskpredict.systems import find_system, vocabulary_of
+from maskpredict.systems.alignment import Alignment
 from maskpredict.systems.base import System
 from maskpredict.training.config import TrainConfig
 from maskpredict.training.initialization import initial_weights
@@ -39,6 +40,8 @@ def new_system(config: TrainConfig, dataset: Dataset) -> System:
     if shape.embeddings == "shared" and not dataset.tokenizers.joint:
         raise UserError("the data has separate vocabularies: set model.embeddings to target or separate.")
     system = find_system(config.system)(shape, vocabulary_of(dataset.tokenizers), config.label_smoothing)
+    if isinstance(system, Alignment):
+        system.reveal = config.reveal
     if config.start_from:
         load_weights(system, initial_weights(system, Path(config.start_from)))
     return system

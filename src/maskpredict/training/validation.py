@@ -59,6 +59,7 @@ class Validation:
         self.system.train()
         self.group.all_reduce([sums])
         total, count, *parts = sums.tolist()
+        count = max(count, 1)
         return {
             "loss": total / count,
             **{name: value / count for name, value in zip(names, parts, strict=True)},

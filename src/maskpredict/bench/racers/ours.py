@@ -1,4 +1,4 @@
-"""Our own engine: mask-predict, single-pass models and beam search."""
+"""Our own engine: mask-predict, over alignments too, single-pass models and beam search."""
 
 from __future__ import annotations
 
@@ -67,6 +67,22 @@ def mask_predict_racers(
         name = f"{stem}-{speed}-{compute.main_type}"
         entry = Entry(name, engine, speed, compute.main_type, f"{what}, preset {speed}")
         yield OurRacer(entry, loaders[compute.main_type], {"speed": speed})
+
+
+def alignment_racers(model: RacedModel, compute: ComputeSettings, passes: Sequence[int]) -> Iterator[OurRacer]:
+    """Racers of an alignment model with each number of passes in each compute type."""
+    for compute_type in compute.compute_types:
+        load = _loader(model, compute, compute_type)
+        for t in passes:
+            entry = Entry(
+                name=f"alignment-t{t}-{compute_type}",
+                engine="alignment",
+                settings=f"T={t}",
+                compute_type=compute_type,
+                what=f"our Translator, alignment model of {model.size}, T={t} passes",
+                same_as="" if compute_type == FULL_PRECISION else f"alignment-t{t}-{FULL_PRECISION}",
+            )
+            yield OurRacer(entry, load, {"iterations": t})
 
 
 def one_pass_racers(model: RacedModel, compute: ComputeSettings) -> Iterator[OurRacer]:

@@ -69,7 +69,7 @@ def take_predictions(drafts: FixedDrafts, bests: BlockBests) -> None:
 
 def mask_again(drafts: FixedDrafts, t: int, mask: int, threshold: float | None) -> None:
     """Mask the positions of pass `t` > 0 as `least_confident` does, except those above the threshold."""
-    step = Step(t, drafts.passes_R, drafts.log_probs_RW, drafts.masked_RW.bool(), _free(drafts))
+    step = Step(t, drafts.passes_R, drafts.log_probs_RW, drafts.masked_RW.bool(), _free(drafts), drafts.tokens_RW)
     masked_RW = least_confident(step) & (t < drafts.passes_R)[:, None]
     if threshold is not None:
         masked_RW = masked_RW & (drafts.log_probs_RW < math.log(threshold))

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from maskpredict.decoding.engine import Engine
 from maskpredict.model.folder import ModelFolder
 
-SYSTEMS = ("cmlm", "refinement", "ctc", "fairseq_cmlm", "fairseq_cmlm_relative")
+SYSTEMS = ("cmlm", "refinement", "alignment", "ctc", "fairseq_cmlm", "fairseq_cmlm_relative")
 """Systems whose models this engine runs."""
 
 

@@ -22,6 +22,7 @@ from maskpredict.engines.onnxruntime.graphs import LENGTH_TABLE, decoder_graph, 
 from maskpredict.engines.onnxruntime.program import Program
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder
+from maskpredict.model.parameter_shapes import ALIGNMENT_SYSTEMS
 
 Tokens = npt.NDArray[np.int64]
 
@@ -37,13 +38,15 @@ class OnnxruntimeEngine(Engine):
         self.device, self.compute_type, self.threads = "cpu", compute_type, threads
         self.vocabulary = contents.tokenizers.target.vocab_size
         self.has_slot = contents.system in ("cmlm", "refinement")
-        self.has_states = contents.system == "ctc"
+        self.has_states = contents.system in ALIGNMENT_SYSTEMS
+        self.shows_tokens = contents.system != "ctc"
         self.begins_with_bos = contents.system.startswith("fairseq")
         self.length_table = contents.weights[LENGTH_TABLE] if self.begins_with_bos else None
         pool = ThreadPoolExecutor(max(1, threads - 1), thread_name_prefix="maskpredict")
         int8 = compute_type == "int8"
         source = partial(source_graph, contents.config, contents.weights, slot=self.has_slot, int8=int8)
-        decoder = partial(decoder_graph, contents.config, contents.weights, int8=int8)
+        hidden = self.special.mask if contents.system == "alignment" else None
+        decoder = partial(decoder_graph, contents.config, contents.weights, hidden=hidden, int8=int8)
         self.source_program, self.decoder_program = (Program(build, pool, threads) for build in (source, decoder))
         self.memory = [name for depth in range(contents.config.decoder_layers) for name in memory_names(depth)]
 
@@ -173,7 +176,7 @@ class OnnxruntimePasses:
             "wanted": places_M,
             "penalties": penalties(suppressed, self.engine.vocabulary),
         }
-        if not self.engine.has_states:
+        if self.engine.shows_tokens:
             inputs["ids"] = tokens_BT[row, : self.lengths[row]]
         return inputs
 

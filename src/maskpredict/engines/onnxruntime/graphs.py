@@ -1,8 +1,9 @@
 """The graphs that onnxruntime runs, each over one sentence.
 
     source      ids [S] -> encoded [1, S, D]; keys0, values0, keys1, ... of the decoder's layers, each [1, H, S, K];
-                of a CMLM also length_log_probs [1, L]; of a CTC model also states [1, T, D]
-    decoder     ids [T] (of a CTC model states [1, T, D]), wanted [M], given [M, G], penalties [V], keys0, values0, ...
+                of a CMLM also length_log_probs [1, L]; of CTC and alignment models also states [1, T, D]
+    decoder     ids [T] (of a CTC model states [1, T, D], of an alignment model both), wanted [M], given [M, G],
+                penalties [V], keys0, values0, ...
                 -> token, log_prob [M, 1] of the likeliest token, given_log_prob [M, G], log_probs [M, V]
 
 Shape letters: S source positions, L lengths, T target positions, M wanted positions, G given tokens of each, D width,
@@ -21,7 +22,7 @@ from maskpredict.model.stored_weights import Weights
 END = np.iinfo(np.int64).max
 """End of a slice up to the end of an axis."""
 LENGTH_TABLE, STRETCH = "length.table.weight", "split"
-"""Weights of a CMLM's length head, and of a CTC model's layer that turns each encoder state into several."""
+"""Weights of a CMLM's length head, and of the layer that turns each encoder state into several, for alignments."""
 
 
 def source_graph(config: ModelConfig, weights: Weights, *, slot: bool, int8: bool) -> Graph:
@@ -67,12 +68,15 @@ def _add_length_log_probs(graph: Graph, encoded: str) -> None:
     graph.node("Concat", never, graph.node("LogSoftmax", possible, axis=-1), output="length_log_probs", axis=1)
 
 
-def decoder_graph(config: ModelConfig, weights: Weights, *, int8: bool) -> Graph:
-    """Return a decoder pass. From the last layer's queries on, only `wanted` positions are computed."""
+def decoder_graph(config: ModelConfig, weights: Weights, *, hidden: int | None = None, int8: bool) -> Graph:
+    """Return a decoder pass. From the last layer's queries on, only `wanted` positions are computed.
+
+    With `hidden`, the id of hidden positions, the words at all others are added to the states.
+    """
     graph = Graph()
     layers = Layers(graph, config, weights, int8=int8)
     wanted = graph.input("wanted", ["M"], np.int64)
-    stream = Stream(layers, _decoder_input(layers))
+    stream = Stream(layers, _decoder_input(layers, hidden))
     for depth in range(config.decoder_layers):
         name = f"transformer.decoder.{depth}"
         heads: list[str | int] = [1, config.heads, "S", config.width // config.heads]
@@ -85,17 +89,23 @@ def decoder_graph(config: ModelConfig, weights: Weights, *, int8: bool) -> Graph
         stream.after(f"{name}.cross_residual", layers.attended(q, keys, values, f"{name}.cross"))
         residual = f"{name}.feed_forward_residual"
         stream.after(residual, layers.feed_forward(stream.before(residual), f"{name}.feed_forward"))
-    hidden = graph.node("Squeeze", layers.normed(stream.x, "transformer.decoder_norm"), graph.integers(0))
-    _add_predictions(graph, layers.logits(hidden, graph.input("penalties", ["V"])))
+    vectors = graph.node("Squeeze", layers.normed(stream.x, "transformer.decoder_norm"), graph.integers(0))
+    _add_predictions(graph, layers.logits(vectors, graph.input("penalties", ["V"])))
     return graph
 
 
-def _decoder_input(layers: Layers) -> str:
+def _decoder_input(layers: Layers, hidden: int | None) -> str:
     graph = layers.graph
-    if f"{STRETCH}.weight" in layers.weights:
-        return graph.input("states", [1, "T", layers.config.width])
-    words = layers.embedded(graph.input("ids", ["T"], np.int64), "target")
-    return graph.node("Unsqueeze", words, graph.integers(0))
+    if f"{STRETCH}.weight" not in layers.weights:
+        words = layers.embedded(graph.input("ids", ["T"], np.int64), "target")
+        return graph.node("Unsqueeze", words, graph.integers(0))
+    states = graph.input("states", [1, "T", layers.config.width])
+    if hidden is None:
+        return states
+    ids = graph.input("ids", ["T"], np.int64)
+    is_hidden = graph.node("Unsqueeze", graph.node("Equal", ids, graph.constant(hidden)), graph.integers(1))
+    seen = graph.node("Where", is_hidden, graph.constant(np.float32(0)), layers.words(ids))
+    return graph.node("Add", states, seen)
 
 
 def _add_predictions(graph: Graph, logits: str) -> None:

@@ -27,13 +27,17 @@ class Layers:
 
     def embedded(self, ids: str, side: str) -> str:
         """Return vectors [N, D] of ids [N] at the first N positions; `side` is source or target."""
-        graph = self.graph
-        words = self._rows(self._tokens(side), ids)
+        graph, words = self.graph, self._rows(self._tokens(side), ids)
         if self.config.scale_embeddings:
             words = graph.node("Mul", words, graph.constant(np.float32(self.config.width**0.5)))
         positions = self._float32(f"transformer.{side}.positions.weight")
         first = graph.node("Slice", positions, graph.integers(0), graph.node("Shape", ids))
         return graph.node("Add", words, first)
+
+    def words(self, ids: str) -> str:
+        """Return vectors [N, D] of target ids [N] to be added to hidden states; as `Embedding.words`."""
+        scale = self.graph.constant(np.float32(self.config.width**0.5))
+        return self.graph.node("Mul", self._rows(self._tokens("target"), ids), scale)
 
     def linear(self, x: str, name: str, *, bias: str = "", output: str = "") -> str:
         """Return the product of x with a linear layer's weights, plus the layer's bias or the given one."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from maskpredict.decoding.alignment import best_alignment
+from maskpredict.decoding.lattice_path import best_words, target_chain
 
 BLANK, VOCABULARY = 4, 9
 Target = list[int]
@@ -35,12 +35,10 @@ def test_the_best_alignment_is_the_likeliest_of_all(length: int, target: Target,
     log_probs_TV = log_probs(length, seed)
     ways = [way for way in product({BLANK, *target}, repeat=length) if said(way) == target]
     best = max(ways, key=lambda way: sum(float(log_probs_TV[t, token]) for t, token in enumerate(way)))
-    alignment = best_alignment(log_probs_TV[:, [BLANK, *target]], target)
-    assert alignment is not None
-    assert tuple(BLANK if word < 0 else target[word] for word in alignment) == best
+    assert best_words(log_probs_TV, target_chain(target, BLANK)) == list(best)
 
 
 @pytest.mark.parametrize(("length", "target"), [(4, [6, 6, 6]), (2, [5, 6, 2]), (1, [5, 2])], ids=str)
 def test_a_target_with_too_few_positions_has_no_alignment(length: int, target: Target) -> None:
     # Equal neighbours need a blank between them, and so a position more.
-    assert best_alignment(log_probs(length, 1)[:, [BLANK, *target]], target) is None
+    assert best_words(log_probs(length, 1), target_chain(target, BLANK)) is None
