@@ -24,7 +24,7 @@ def test_generate_writes_what_our_beam_search_writes(autoregressive_folder: Path
     ours = Translator(autoregressive_folder, device="cpu")
     model = RacedModel(autoregressive_folder, ModelFolder.read(autoregressive_folder))
     for beams, racer in zip(
-        (1, 5), transformers_racers(model, ComputeSettings("cpu", 1, ("float32",)), (1, 5)), strict=True
+        (1, 5), transformers_racers(model, ComputeSettings("cpu", 1, "auto", ("float32",)), (1, 5)), strict=True
     ):
         racer.prepare(sentences)
         theirs = racer.translate(sentences)

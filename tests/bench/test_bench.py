@@ -103,7 +103,7 @@ def test_scores_are_those_of_the_models_translations(
     assert scores["ar-b2-float32"] == pytest.approx(expected.score)
     assert scores["ctranslate2-b2-float32"] == pytest.approx(expected.score, abs=1)
     assert result.signature == expected.signature
-    assert result.course.scored == len(toy_set)
+    assert result.workload.scored == len(toy_set)
 
 
 def test_the_peers_find_what_our_beam_search_finds(result: RaceResult) -> None:
@@ -196,6 +196,14 @@ def test_what_an_engine_does_not_have_is_left_out_with_a_sentence(config: BenchC
     assert "mask-predict-furious-int3" in notes
     assert "ar-b1-int3" in notes
     assert "ctranslate2-b1-int3 cannot race: CTranslate2 does not compute in int3 on this CPU." in notes
+
+
+def test_our_racers_run_on_the_engine_that_was_asked_for(config: BenchConfig, toy_set: ReferenceSet) -> None:
+    few = replace(config, rival="", peers=(), rounds=1, beams=(1,), speeds=("fast",), engine="onnxruntime")
+    found = bench(few, toy_set, export_ctranslate2)
+    assert {racer.entry.engine for racer in found.racers} == {"mask-predict", "one pass"}
+    (note,) = (note for note in found.notes if "cannot race" in note)
+    assert note.startswith("ar-b1-float32 cannot race: the engine onnxruntime")
 
 
 def test_a_model_alone_races_against_itself(config: BenchConfig, toy_set: ReferenceSet) -> None:

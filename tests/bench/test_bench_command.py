@@ -82,6 +82,7 @@ def test_baselines_can_be_chosen(race: list[str], tmp_path: Path) -> None:
         (["--split", "test"], "give the folder with --data"),
         (["--data", "data"], "give --data, or --source and --reference"),
         (["--device", "abacus"], "the device 'abacus' cannot be used here"),
+        (["--engine", "abacus"], "there is no engine 'abacus'"),
         (["--rounds", "0"], "rounds is 0; use 1 or more"),
     ],
 )

@@ -165,6 +165,14 @@ def test_mask_count_is_floor_of_N_times_T_minus_t_over_T_but_at_least_one(
     assert counts == [size] + [max(1, size * (passes - t) // passes) for t in range(1, passes)]
 
 
+def test_a_draft_without_a_place_to_fill_in_stays_as_it_is(xp: ModuleType) -> None:
+    draft_BT = xp.asarray([[7, 8], [9, PAD]])
+    decoded = mask_predict(Inputs([2, 1]).predict, draft_BT, draft_BT == MASK, xp.asarray([3, 3]), MASK)
+    assert decoded.tokens_BT.tolist() == [[7, 8], [9, PAD]]
+    assert decoded.passes_B.tolist() == [0, 0]
+    assert not xp.any(decoded.masked_BT)
+
+
 def test_ties_are_broken_leftmost_first(xp: ModuleType) -> None:
     log_probs_BT = xp.asarray([[-1.0, -2.0, -1.0, -2.0, -1.0, -1.0]])
     free_BT = xp.ones((1, 6), dtype=xp.bool)

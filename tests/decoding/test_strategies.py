@@ -61,6 +61,11 @@ def test_N_iterations_are_each_rows_own_number_of_tokens(xp: ModuleType) -> None
     assert STRATEGIES["mask_predict"].count(xp.asarray([3, 8, 1]), 4).tolist() == [4, 4, 4]
 
 
+def test_a_row_without_a_place_to_fill_counts_as_one_pass(xp: ModuleType) -> None:
+    assert STRATEGIES["easy_first"].count(xp.asarray([0, 1, 2]), 10).tolist() == [1, 1, 2]
+    assert STRATEGIES["mask_predict"].count(xp.asarray([0, 1, 2]), "N").tolist() == [1, 1, 2]
+
+
 Place = tuple[float, bool, bool]
 """Log-probability, whether the place is free, and whether it was masked before."""
 PLACE = st.tuples(st.sampled_from([-2.0, -1.0, -0.5, -0.1, 0.0]), st.booleans(), st.booleans())

@@ -8,17 +8,22 @@ from pathlib import Path
 
 import pytest
 
+from maskpredict.model.folder import ModelFolder
+from maskpredict.model.stored_weights import parameter_count
+
 from .figures import FigureError, blocks, check, is_rounded
 
 ROOT = Path(__file__).parents[2]
 COMPLETE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 """Pages on which every measurement must have a comment that names its file."""
 PAGES = [*COMPLETE, *sorted((ROOT / "docs" / "lab").glob("*.md"))]
+CARDS = sorted([*(ROOT / "src" / "maskpredict" / "models").glob("*/README.md"), *(ROOT / "models").glob("*/README.md")])
+"""Model cards, whose scores must come from files, too."""
 LAB = [page for page in PAGES if page.parent.name == "lab" and page.stem != "README"]
 NO_FILE = "no file kept"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+@pytest.mark.parametrize("page", [*PAGES, *CARDS], ids=lambda page: f"{page.parent.name}-{page.stem}")
 def test_figures_are_those_of_the_files_that_the_page_names(page: Path) -> None:
     for block in blocks(page):
         check(block, ROOT)
@@ -28,6 +33,19 @@ def test_figures_are_those_of_the_files_that_the_page_names(page: Path) -> None:
 def test_every_measurement_on_the_page_names_its_file(page: Path) -> None:
     unnamed = [f"{b.place} {b.text[:60]}" for b in blocks(page) if b.looks_measured and b.comment is None]
     assert unnamed == []
+
+
+@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.parent.name)
+def test_the_scores_of_a_model_card_name_their_file(card: Path) -> None:
+    tables = [block for block in blocks(card) if block.is_table]
+    assert tables
+    assert [f"{b.place} {b.text[:60]}" for b in tables if b.comment in (None, "none")] == []
+
+
+@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.parent.name)
+def test_the_number_of_parameters_in_a_model_card_is_that_of_the_weights(card: Path) -> None:
+    (written,) = re.findall(r"with ([\d.]+) M parameters", card.read_text(encoding="utf-8"))
+    assert is_rounded(written, parameter_count(ModelFolder.read(card.parent).weights) / 1e6)
 
 
 @pytest.mark.parametrize("page", LAB, ids=[page.stem for page in LAB])

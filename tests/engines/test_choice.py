@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 import maskpredict.cpu
 import maskpredict.engines
@@ -95,8 +96,14 @@ def test_what_an_engine_cannot_do_is_said_in_a_sentence(base: ModelFolder, teach
         choose(base, compute_type="int3")
     with pytest.raises(UserError, match="the device 'cuda:77' cannot be used here"):
         choose(base, device="cuda:77")
-    with pytest.raises(UserError, match="the device 'teapot' cannot be used here; choose auto, cpu or cuda"):
+    with pytest.raises(UserError, match="the device 'teapot' cannot be used here; choose auto"):
         choose(base, device="teapot")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU to choose")
+def test_a_gpu_is_not_suggested_where_there_is_none(base: ModelFolder) -> None:
+    with pytest.raises(UserError, match=r"the device 'cuda' cannot be used here; choose auto or cpu\."):
+        choose(base, device="cuda")
 
 
 def test_half_precision_in_eight_bits_is_no_choice_for_a_gpu(base: ModelFolder) -> None:

@@ -37,14 +37,14 @@ def analyzed(
     """What the command leaves behind, with every competitor that toy models can play."""
     out = tmp_path_factory.mktemp("analyzed") / "out"
     models = ["--teacher", autoregressive_folder, "--raw", cmlm_folder, "--small", cmlm_folder]
-    beside = ["--beside", f"ar_distilled={autoregressive_folder}"]
+    compare = ["--compare", f"ar_distilled={autoregressive_folder}"]
     common = [
         cmlm_folder,
         out,
         "--data",
         data,
         *models,
-        *beside,
+        *compare,
         "--device",
         "cpu",
         "--figure1",
@@ -170,7 +170,7 @@ def test_models_are_named_even_if_their_translations_are_at_hand(make_study: Mak
         (["--split", "test.news"], "has no split 'test.news'; it has test."),
         (["--limit", "0"], "the limit is 0 sentences; use 1 or more."),
         (["--normalize", "tr"], "there is no normalization 'tr'"),
-        (["--beside", "ctc"], "--beside is 'ctc'; write it as ROLE=MODEL."),
+        (["--compare", "ctc"], "--compare is 'ctc'; write it as ROLE=MODEL."),
         (["--compute-type", "int3"], "compute_type is 'int3'"),
     ],
 )

@@ -90,6 +90,8 @@ def test_mistakes_get_one_sentence(cmlm_folder: Path, tmp_path: Path, server_url
         (("-m", model, "-m", f"other={copy}"), "two models have the same direction; serve one of them"),
         (("-m", model, "--port", port), f"cannot listen at 127.0.0.1, port {port}"),
         (("-m", model, "--port", "0", "--compute-type", "int3"), "compute_type is 'int3'; choose one of"),
+        (("-m", model, "--port", "0", "--engine", "abacus"), "there is no engine 'abacus'; choose auto or one of"),
+        (("-m", model, "--port", "0", "--engine", "cuda", "--device", "cpu"), "computes on an NVIDIA GPU, not on cpu"),
         (("-m", model, "--max-queue", "0"), "max_queue is 0; use a number above 0."),
         (("-m", model, "--api-keys-file", str(tmp_path / "none")), "the API keys in"),
         (("-m", str(damaged), "--port", "0"), "is damaged"),

@@ -95,6 +95,7 @@ def test_scoring_a_translation_gives_its_own_score(decoder: Decoder, sources: So
     scored = decoder.score([Request(source) for source in sources], [t.ids for t in translated], settings)
     for one, other in zip(translated, scored, strict=True):
         assert other.score == pytest.approx(one.score, abs=1e-5 * max(1.0, abs(one.score)))
+        assert (other.ids, other.passes) == (one.ids, 1)
         assert other.log_probs == pytest.approx(one.log_probs, abs=1e-4)
 
 

@@ -167,3 +167,12 @@ def test_the_best_alignment_leaves_the_gradient_and_the_compiler_alone() -> None
     )
     assert torch.equal(compiled(), best_alignments(inputs))
     assert not best_alignments(inputs).requires_grad
+
+
+def test_a_single_position_says_the_only_word_or_nothing() -> None:
+    lattice = RandomLattice.of(8, 1, 1)
+    nll_B = negative_log_likelihood(lattice.inputs, lattice.rows_N, lattice.positions_N)
+    for sentence, nll, best in zip(lattice.sentences(), nll_B, best_alignments(lattice.inputs), strict=True):
+        said = len(sentence.target)
+        assert float(nll) == pytest.approx(-float(sentence.scores_TC[0, said]), abs=1e-6)
+        assert best.tolist() == [said]

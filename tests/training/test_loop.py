@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -145,6 +147,15 @@ def test_progress_shows_updates_loss_rate_and_speed_unless_it_is_to_be_quiet(
     last = records_of(config)[-1]
     shown = [last["loss"], last["rate"], last["tokens_per_second"]]
     assert lines[-1].endswith("loss {:.3f}  rate {:.1e}  tokens {:,}/s".format(*shown))
+
+
+def test_a_disk_that_is_full_gets_a_sentence_that_names_the_run(
+    make_config: MakeConfig, break_down: Callable[[int, BaseException], None]
+) -> None:
+    config = make_config()
+    break_down(3, OSError(errno.ENOSPC, "No space left on device"))
+    with pytest.raises(UserError, match=f"no room left to write {re.escape(config.run)};"):
+        train(config, quiet=True)
 
 
 def test_a_run_that_breaks_down_goes_on_from_the_last_checkpoint_that_was_due(

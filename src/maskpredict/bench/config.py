@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from maskpredict.engines import check_name
 from maskpredict.engines.devices import find_device
 from maskpredict.errors import UserError
 
@@ -71,10 +72,13 @@ class BenchConfig:
     """Random seed."""
     device: str = "auto"
     """Device: auto, cpu, cuda or cuda:1."""
+    engine: str = "auto"
+    """Engine of our racers: auto, onnxruntime, cuda, int8 or torch."""
     threads: int | None = None
     """CPU threads of every racer; by default as many as PyTorch uses."""
 
     def __post_init__(self) -> None:
+        check_name(self.engine)
         if not (self.model or self.shallow or self.teacher or self.one_pass or self.alignment):
             raise UserError("no model was given; give a CMLM, an autoregressive model as its teacher, or both.")
         for peer in self.peers:

@@ -68,7 +68,7 @@ def _latency(result: RaceResult) -> Figure | None:
     racers = [racer for racer in result.racers if racer.at(1)]
     if not racers:
         return None
-    figure, axes = _figure(f"One sentence at a time ({result.course.mean_subwords:g} subwords on average)")
+    figure, axes = _figure(f"One sentence at a time ({result.workload.mean_subwords:g} subwords on average)")
     main = in_main_type([racer.entry for racer in racers])
     labels, points = [], []
     for racer in sorted(racers, key=lambda racer: -racer.score.bleu):
@@ -91,7 +91,7 @@ def _latency(result: RaceResult) -> Figure | None:
     _plain_numbers(axes.xaxis)
     axes.margins(0.08, 0.15)
     axes.set_xlabel("milliseconds a sentence")
-    axes.set_ylabel(f"BLEU on {result.course.scored} sentences")
+    axes.set_ylabel(f"BLEU on {result.workload.scored} sentences")
     axes.legend(handles=_legend(racers), loc="center left", bbox_to_anchor=(1, 0.5), fontsize=9)
     write_labels(axes, labels, points)
     return figure

@@ -24,7 +24,7 @@ class RaceResult:
     """Results of a race; field names are the keys of bench.json."""
 
     machine: Machine
-    course: WorkloadSummary
+    workload: WorkloadSummary
     """Sentences of the race."""
     config: Mapping[str, Any]
     """All settings of the race."""

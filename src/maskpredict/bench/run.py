@@ -86,7 +86,7 @@ class _RaceRun:
         baselines = self.config.baselines or default_baselines(entries)
         return RaceResult(
             machine=self.machine,
-            course=self.workload.summary,
+            workload=self.workload.summary,
             config={**asdict(self.config), "compute_types": self.compute.compute_types, "device": self.compute.device},
             signature=self.ready.signature,
             racers=racers,
@@ -114,7 +114,7 @@ class _RaceRun:
 def _compute_settings(config: BenchConfig) -> ComputeSettings:
     device = find_device(config.device)
     types = config.compute_types or COMPUTE_TYPES.get(device.partition(":")[0], ("float32",))
-    return ComputeSettings(device, config.threads or default_threads(), types)
+    return ComputeSettings(device, config.threads or default_threads(), config.engine, types)
 
 
 def _workload(built: RacersAndModels, test_set: ReferenceSet | None, config: BenchConfig) -> Workload:

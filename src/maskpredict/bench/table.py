@@ -16,7 +16,7 @@ def markdown(result: RaceResult) -> str:
 
 
 def _lines(result: RaceResult) -> Iterator[str]:
-    workload, entries = result.course, [racer.entry for racer in result.racers]
+    workload, entries = result.workload, [racer.entry for racer in result.racers]
     rounds = max((heat.round for heat in result.heats), default=0)
     yield f"{_machine(result.machine)}."
     yield ""

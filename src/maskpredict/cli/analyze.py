@@ -23,7 +23,7 @@ def analyze(
     teacher: Annotated[str | None, typer.Option(help="Autoregressive model to compare with.")] = None,
     raw: Annotated[str | None, typer.Option(help="The same model, trained on raw text.")] = None,
     small: Annotated[str | None, typer.Option(help="Smaller model, trained on the same text.")] = None,
-    beside: Annotated[
+    compare: Annotated[
         list[str] | None,
         typer.Option(
             help="ROLE=MODEL, with the role baseline, ar_distilled, fertility, ctc, refinement or any name; repeatable."
@@ -48,7 +48,7 @@ def analyze(
 
     if threads:
         torch.set_num_threads(threads)
-    given = {MODEL: model, "teacher": teacher, "raw": raw, "small": small} | dict(map(_named, beside or ()))
+    given = {MODEL: model, "teacher": teacher, "raw": raw, "small": small} | dict(map(_named, compare or ()))
     paths = {role: path for role, path in given.items() if path is not None}
     with Progress() as progress:
         study = Study(
@@ -70,5 +70,5 @@ def analyze(
 def _named(text: str) -> tuple[str, str]:
     role, equals, model = text.partition("=")
     if not equals or not role or not model:
-        raise UserError(f"--beside is {text!r}; write it as ROLE=MODEL.")
+        raise UserError(f"--compare is {text!r}; write it as ROLE=MODEL.")
     return role, model

@@ -66,6 +66,7 @@ def bench(
     ] = None,
     overwrite: Annotated[bool, typer.Option(help="Replace earlier results in that folder.")] = False,
     device: options.Device = "auto",
+    engine: options.Engine = "auto",
     threads: options.Threads = None,
 ) -> None:
     """Compare speed and BLEU of our engines, CTranslate2 and Hugging Face transformers.
@@ -100,7 +101,7 @@ def bench(
     values = quick_values(device) if quick else {}
     values |= {name: value for name, value in given.items() if value is not None}
     model = model or _shipped(shallow or teacher or one_pass or alignment)
-    config = BenchConfig(model, shallow, teacher, rival, one_pass, alignment, device=device, **values)
+    config = BenchConfig(model, shallow, teacher, rival, one_pass, alignment, device=device, engine=engine, **values)
     test_set = _test_set(data, split, source, reference or [])
     folder = new_results(output_folder, overwrite=overwrite) if output_folder else None
     result = run(

@@ -27,9 +27,8 @@ def serve(
         int, typer.Option(help="Number of processes; each loads all models.", rich_help_panel="Computing")
     ] = 1,
     device: options.Device = "auto",
-    compute_type: Annotated[
-        str, typer.Option(help="auto, float32, int8, float16 or bfloat16.", rich_help_panel="Computing")
-    ] = "auto",
+    compute_type: options.ComputeType = "auto",
+    engine: options.Engine = "auto",
     threads: options.Threads = None,
     batch_tokens: options.BatchTokens = None,
     batch_milliseconds: Annotated[
@@ -66,6 +65,7 @@ def serve(
         load_only=tuple(load_only or ()),
         device=device,
         compute_type=compute_type,
+        engine=engine,
         threads=threads,
         workers=workers,
         max_queue=max_queue,

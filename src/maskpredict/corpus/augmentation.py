@@ -111,7 +111,7 @@ def _bare(pair: Pair) -> Pair:
 def _shared(pattern: re.Pattern[str], pair: Pair) -> list[str]:
     """The strings that match exactly once on each side and are equal."""
     source, target = pattern.findall(pair.source), pattern.findall(pair.target)
-    return [found for found in source if source.count(found) == 1 and target.count(found) == 1]
+    return [word for word in source if source.count(word) == 1 and target.count(word) == 1]
 
 
 def _with_replaced(pair: Pair, strings: list[str], make: Callable[[], str], chance: random.Random) -> Pair:

@@ -85,7 +85,7 @@ def template_drafts(
     if not open_gaps:
         return [_write(template, (), mask, eos)]
     # The length head ignores the given words, so also try the smallest gaps.
-    spares = dict.fromkeys(max(n - known, open_gaps) for n in [*lengths, known + open_gaps, known + open_gaps + 1])
+    spares = dict.fromkeys([*(max(n - known, open_gaps) for n in lengths), open_gaps, open_gaps + 1])
     return [_write(template, split, mask, eos) for spare in spares for split in _splits(spare, open_gaps)]
 
 

@@ -27,7 +27,7 @@ class DistillConfig:
     Closeness is sentence BLEU over subwords.
     """
     n: PositiveInt | None = None
-    """Translations that n_best keeps and closest chooses from; none takes all of the beam."""
+    """Translations that n_best keeps and closest chooses from; null takes all of the beam."""
     beam_size: PositiveInt = 5
     """Hypotheses the teacher keeps at each step."""
     length_penalty: FiniteFloat = 1.0
@@ -35,17 +35,17 @@ class DistillConfig:
     shard_pairs: PositiveInt = 20_000
     """Training pairs per shard; an interruption loses at most one shard."""
     batch_tokens: PositiveInt | None = None
-    """Source positions times beams per batch; none suits the device. Limits memory, does not change the result."""
+    """Source positions times beams per batch; null suits the device. Limits memory, does not change the result."""
     device: str = "auto"
     """cpu, cuda, or auto: cuda where there is one."""
     compute_type: Literal["float32", "bfloat16", "float16"] = "float32"
     """Arithmetic of the teacher."""
     processes: PositiveInt | None = None
-    """Processes on one device; none is two on a GPU, which one process cannot keep busy, and one on a CPU."""
+    """Processes on one device; null is two on a GPU, which one process cannot keep busy, and one on a CPU."""
     seconds: NonNegativeFloat | None = None
     """Time limit; finished shards are kept, and the same call continues. None is no limit."""
     threads: PositiveInt | None = None
-    """CPU threads; none leaves PyTorch's choice."""
+    """CPU threads; null leaves PyTorch's choice."""
 
     def __post_init__(self) -> None:
         check_bounds(self)

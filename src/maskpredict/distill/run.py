@@ -141,8 +141,8 @@ class Distillation:
             if self.out_of_time:
                 return None
             together = [requests[index] for index in batch]
-            found = start_splitting(self.teacher.start, together, decoder.engine, self._make_smaller_batches)()
-            for index, translations in zip(batch, found, strict=True):
+            translated = start_splitting(self.teacher.start, together, decoder.engine, self._make_smaller_batches)()
+            for index, translations in zip(batch, translated, strict=True):
                 chosen[readable[index]] = self._choose(readable[index], translations)
             report(len(batch))
         report(len(pairs) - len(readable))

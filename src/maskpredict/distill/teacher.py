@@ -40,8 +40,8 @@ class Teacher:
 
         The result is the translations of each request, best first, without end marks.
         """
-        found = self.decoder.start(requests, self.settings)
-        return lambda: [[hypothesis.ids[:-1] for hypothesis in own] for own in found()]
+        finish = self.decoder.start(requests, self.settings)
+        return lambda: [[hypothesis.ids[:-1] for hypothesis in hypotheses] for hypotheses in finish()]
 
 
 def load_teacher(config: DistillConfig, dataset: Dataset) -> Teacher:

@@ -76,8 +76,7 @@ def choose(contents: ModelFolder, *, device: str = "auto", compute_type: str = "
     """Return an engine, a device and a precision that run the model, or raise a `UserError` that says why not."""
     if compute_type not in COMPUTE_TYPES:
         raise UserError(f"compute_type is {compute_type!r}; choose one of {', '.join(COMPUTE_TYPES)}.")
-    if engine != "auto" and engine not in ENGINES:
-        raise UserError(f"there is no engine {engine!r}; choose auto or one of {', '.join(ENGINES)}.")
+    check_name(engine)
     usable_device = find_device(device)
     names = list(ENGINES) if engine == "auto" else [engine]
     refusals = []
@@ -88,6 +87,12 @@ def choose(contents: ModelFolder, *, device: str = "auto", compute_type: str = "
                 return Choice(name, usable_device, kind)
             refusals.append(refusal)
     raise UserError(_most_helpful(refusals))
+
+
+def check_name(engine: str) -> None:
+    """Raise a `UserError` unless this is auto or the name of an engine."""
+    if engine != "auto" and engine not in ENGINES:
+        raise UserError(f"there is no engine {engine!r}; choose auto or one of {', '.join(ENGINES)}.")
 
 
 def default_threads() -> int:

@@ -28,7 +28,8 @@ def find_device(name: str) -> str:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise UserError(f"the device {name!r} cannot be used here; choose auto, cpu or cuda.") from error
+        usable = "auto, cpu or cuda" if torch.cuda.is_available() else "auto or cpu"
+        raise UserError(f"the device {name!r} cannot be used here; choose {usable}.") from error
     return str(device)
 
 

@@ -107,11 +107,13 @@ class MaskPredictForTranslation(PreTrainedModel):
         self._refuse_length(max(lengths))
         engine = TorchEngine(self.system, str(self.device), str(self.dtype).removeprefix("torch."))
         decoder = find_decoder(self.system.name)(self.system.name, engine)
-        found: dict[int, list[int]] = {}
+        ids_by_index: dict[int, list[int]] = {}
         for batch in batches(requests, resolved, decoder):
             best = decoder.translate([requests[index] for index in batch], resolved)
-            found.update((index, self._ended(own[0].ids)) for index, own in zip(batch, best, strict=True))
-        rows = [torch.tensor(found[index]) for index in range(len(requests))]
+            ids_by_index.update(
+                (index, self._ended(hypotheses[0].ids)) for index, hypotheses in zip(batch, best, strict=True)
+            )
+        rows = [torch.tensor(ids_by_index[index]) for index in range(len(requests))]
         return pad_sequence(rows, batch_first=True, padding_value=self.system.special.pad).to(input_ids.device)
 
     def _ended(self, ids: list[int]) -> list[int]:

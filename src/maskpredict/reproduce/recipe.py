@@ -67,9 +67,9 @@ class EvaluateStageConfig:
     compute_type: Literal["float32", "bfloat16", "float16"] = "float32"
     """Compute type of translation."""
     batch_tokens: int | None = None
-    """Batch size in padded tokens; none: the default of the device."""
+    """Batch size in padded tokens; null: the default of the device."""
     limit: int | None = None
-    """Number of sentences of each test set, from the first; none: all."""
+    """Number of sentences of each test set, from the first; null: all."""
     normalize: str = ""
     """Normalization of spelling before scoring: ro, ro-no-diacritics, or empty for none."""
 
@@ -126,7 +126,7 @@ class AnalyzeConfig:
     only: tuple[str, ...] = ()
     """Names of analyses; empty: all."""
     limit: int | None = None
-    """Number of sentences, from the first; none: all."""
+    """Number of sentences, from the first; null: all."""
     figure1: str = ""
     """Source sentence of the analysis figure1; empty: a sentence that comes with the package."""
 
@@ -167,7 +167,7 @@ class Recipe:
     student: dict[str, Any]
     """Training of the student: keys of `maskpredict train` except data and run."""
     final: dict[str, Any] | None = None
-    """Continued training of the student, as changes to `student`, for the shipped model; none: ships the student."""
+    """Continued training of the student, as changes to `student`, for the shipped model; null: ships the student."""
     enlarge: EnlargeConfig | None = None
     """Data augmentation for the final training; none: the text of the student."""
     distill: dict[str, Any] = field(default_factory=dict)

@@ -34,6 +34,8 @@ class ServiceConfig:
     """auto, cpu, cuda or cuda:1."""
     compute_type: str = "auto"
     """auto, float32, bfloat16, float16 or int8; auto chooses the fastest that is accurate enough."""
+    engine: str = "auto"
+    """auto, onnxruntime, cuda, int8 or torch; auto chooses the fastest."""
     threads: int | None = None
     """CPU threads of each worker; by default the cores are divided among the workers, at most four to each."""
     workers: int = 1

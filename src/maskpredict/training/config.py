@@ -61,13 +61,13 @@ class ValidationConfig:
     """Measurements during training."""
 
     every: PositiveInt | None = None
-    """Updates between validations; none validates at the end of each epoch."""
+    """Updates between validations; null validates at the end of each epoch."""
     bleu_sentences: NonNegativeInt = 0
     """Validation sentences to translate for BLEU at each validation; 0 disables it."""
     decoding: dict[str, Any] = field(default_factory=dict)
     """Settings for those translations, such as {iterations: 4, length_candidates: 1}."""
     patience: PositiveInt | None = None
-    """Stop after this many validations without a better loss; none disables early stopping."""
+    """Stop after this many validations without a better loss; null disables early stopping."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class TrainConfig:
     """On a GPU, captured replays a CUDA graph of one fixed shape; compiled does so with fused kernels, which are faster
     but take most of a minute to compile. auto: compiled where the GPU has bfloat16, else eager."""
     threads: PositiveInt | None = None
-    """CPU threads; none leaves PyTorch's choice."""
+    """CPU threads; null leaves PyTorch's choice."""
 
     def __post_init__(self) -> None:
         check_bounds(self)

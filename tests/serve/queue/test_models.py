@@ -10,7 +10,7 @@ import pytest
 
 from maskpredict.runtime import find_model
 from maskpredict.serve.config import ServiceConfig
-from maskpredict.serve.queue.models import choose_models, threads_per_worker
+from maskpredict.serve.queue.models import choose_models, load_models, threads_per_worker
 
 
 def test_shipped_models_that_are_named_after_their_languages_are_served_by_default(
@@ -22,6 +22,12 @@ def test_shipped_models_that_are_named_after_their_languages_are_served_by_defau
     monkeypatch.setattr(find_model, "SHIPPED", tmp_path)
     (choice,) = choose_models(ServiceConfig())
     assert (choice.name, choice.system, choice.direction) == ("xx-yy", "cmlm", ("xx", "yy"))
+
+
+@pytest.mark.parametrize("engine", ["onnxruntime", "torch"])
+def test_models_run_on_the_engine_that_was_asked_for(cmlm_folder: Path, engine: str) -> None:
+    (model,) = load_models(ServiceConfig(models=(str(cmlm_folder),), engine=engine))
+    assert model.translator.engine.name == engine
 
 
 def test_one_worker_leaves_the_number_of_threads_to_the_translator() -> None:

@@ -55,10 +55,11 @@ class Racer(Protocol):
 
 @dataclass(frozen=True)
 class ComputeSettings:
-    """Device, threads and compute types of a race."""
+    """Device, threads, engine of our racers, and compute types of a race."""
 
     device: str
     threads: int
+    engine: str
     compute_types: tuple[str, ...]
     """The main one last; presets and ratios use that one."""
 

@@ -120,5 +120,12 @@ def beam_search_racers(model: RacedModel, compute: ComputeSettings, beams: Seque
 def _loader(model: RacedModel, compute: ComputeSettings, compute_type: Any) -> Callable[[], Translator]:
     """Function that loads the model on the first call; racers that share it share the loaded model."""
     return cache(
-        partial(Translator, model.path, device=compute.device, compute_type=compute_type, intra_threads=compute.threads)
+        partial(
+            Translator,
+            model.path,
+            device=compute.device,
+            compute_type=compute_type,
+            engine=compute.engine,
+            intra_threads=compute.threads,
+        )
     )

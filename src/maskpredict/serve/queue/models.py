@@ -90,6 +90,7 @@ def load_models(config: ServiceConfig) -> list[ServedModel]:
     options: dict[str, Any] = {
         "device": config.device,
         "compute_type": config.compute_type,
+        "engine": config.engine,
         "intra_threads": threads_per_worker(config),
     }
     return [ServedModel(choice.name, Translator(choice.folder, **options)) for choice in choose_models(config)]
