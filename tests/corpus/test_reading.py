@@ -13,8 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 
-from maskpredict.corpus.reading import CorpusConfig, make_rereadable, read_pairs, with_names
+from maskpredict.corpus.compressed import compress
+from maskpredict.corpus.reading import CorpusConfig, make_rereadable, read_lines, read_pairs, with_names
 from maskpredict.errors import UserError
 
 TEXT = "eins\nzwei 😀\ndrei\n".encode()
@@ -23,7 +25,7 @@ LINES = ["eins", "zwei 😀", "drei"]
 
 @pytest.mark.parametrize(
     ("suffix", "compress"),
-    [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)],
+    [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress), (".zst", zstandard.compress)],
 )
 def test_plain_and_compressed_files_read_alike(tmp_path: Path, suffix: str, compress: Callable[[bytes], bytes]) -> None:
     source, target = tmp_path / f"a.de{suffix}", tmp_path / f"a.en{suffix}"
@@ -53,6 +55,13 @@ def test_lines_end_at_newlines_only_and_hold_no_control_characters(
     path = tmp_path / "a.txt"
     path.write_bytes(raw)
     assert [pair.source for pair in read_pairs(CorpusConfig(source=path, target=path))] == lines
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_compressed_files_may_be_concatenated(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(compress(TEXT, suffix) + compress(TEXT * 10_000, suffix) + compress(b"", suffix))
+    assert list(read_lines(path)) == LINES * 10_001
 
 
 def test_tsv_holds_a_pair_a_line(tmp_path: Path) -> None:
@@ -99,11 +108,13 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         (".gz", gzip.compress(TEXT * 1000)[:60]),
         (".bz2", bz2.compress(TEXT * 1000)[:60]),
         (".xz", lzma.compress(TEXT * 1000)[:60]),
+        (".zst", zstandard.compress(TEXT * 1000)[:25]),
         (".gz", TEXT),
         (".bz2", TEXT),
         (".xz", TEXT),
+        (".zst", TEXT),
     ],
-    ids=["cut-gz", "cut-bz2", "cut-xz", "no-gz", "no-bz2", "no-xz"],
+    ids=["cut-gz", "cut-bz2", "cut-xz", "cut-zst", "no-gz", "no-bz2", "no-xz", "no-zst"],
 )
 def test_damaged_compression_is_explained(tmp_path: Path, suffix: str, raw: bytes) -> None:
     path = tmp_path / f"a{suffix}"

@@ -6,24 +6,20 @@ inside sentences and would silently shift every line after them.
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import io
 import itertools
-import lzma
 import re
 import shutil
 import sys
-import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple
 
 from maskpredict.bounds import PositiveFloat
 from maskpredict.config import check_bounds
+from maskpredict.corpus.compressed import decompression_errors, open_compressed
 from maskpredict.errors import UserError
 
 STDIN = Path("-")
@@ -33,7 +29,7 @@ STDIN = Path("-")
 class CorpusConfig:
     """One parallel corpus: either two aligned files, or one file of tab-separated pairs.
 
-    Files may be plain or compressed (.gz, .bz2, .xz).
+    Files may be plain or compressed (.gz, .bz2, .xz, .zst).
     """
 
     name: str = ""
@@ -141,17 +137,15 @@ def read_lines(path: Path) -> Iterator[str]:
                 yield text.removeprefix("\ufeff") if number == 1 else text
     except UnicodeDecodeError as error:
         raise UserError(f"Line {number:,} of {path} is not UTF-8; convert the file with iconv.") from error
-    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+    except decompression_errors() as error:
         raise UserError(f"{path} is damaged: it breaks off after line {number:,}.") from error
 
 
 def _open(path: Path) -> AbstractContextManager[BinaryIO]:
     if path == STDIN:
         return nullcontext(sys.stdin.buffer)
-    openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     try:
-        # The decompressors read lines slowly by themselves; a buffer in front doubles their speed.
-        return cast(BinaryIO, io.BufferedReader(openers.get(path.suffix, open)(path, "rb")))
+        return open_compressed(path)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
 

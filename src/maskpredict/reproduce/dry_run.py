@@ -6,10 +6,6 @@ count their parameters. Each tiny model is trained for one update.
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +14,7 @@ from typing import Any
 import torch
 
 from maskpredict.config import to_dict
+from maskpredict.corpus.compressed import compress
 from maskpredict.corpus.toy import write_toy_corpus
 from maskpredict.errors import UserError
 from maskpredict.model.config import preset
@@ -134,14 +131,5 @@ def _write_corpora(recipe: Recipe, folder: Path) -> None:
             ending = recipe.endings.get(language, language)
             path = folder / "corpora" / f"{files.stem}.{ending}{recipe.suffix}"
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write(path, (folder / f"toy-{seed}" / f"{split}.{toy_language}").read_bytes())
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file, compressed according to its suffix."""
-    compressors: dict[str, Callable[[bytes], bytes]] = {
-        ".gz": gzip.compress,
-        ".bz2": bz2.compress,
-        ".xz": lzma.compress,
-    }
-    path.write_bytes(compressors.get(path.suffix, bytes)(content))
+            text = (folder / f"toy-{seed}" / f"{split}.{toy_language}").read_bytes()
+            path.write_bytes(compress(text, path.suffix))
