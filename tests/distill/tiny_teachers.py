@@ -195,6 +195,7 @@ def _train(model: Any, tokenizer: Any, steps: int) -> None:
         batch["labels"][batch["labels"] == tokenizer.pad_token_id] = -100
         model(**batch).loss.backward()
         optimizer.step()
+        model.get_input_embeddings().weight.data[tokenizer.pad_token_id] = 0.0  # which starts a translation
         schedule.step()
         optimizer.zero_grad()
     model.eval()

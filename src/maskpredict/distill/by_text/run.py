@@ -145,11 +145,7 @@ class TextDistillation:
                 return
             dropped: Counter[Dropped] = Counter()
             kept = self._kept(pairs, translations, dropped)
-            self.shards.write(shard, kept, dropped, self._suffix)
-
-    @property
-    def _suffix(self) -> str:
-        return ".zst" if self.config.data else f".{self.config.compression}"
+            self.shards.write(shard, kept, dropped)
 
     def _translate(self, lines: list[str], report: Callable[[int], None]) -> dict[int, list[ScoredText]] | None:
         """Translations of lines by index, or None when time is up; a line too long for the teacher has none."""

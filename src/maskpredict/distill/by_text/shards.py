@@ -85,17 +85,18 @@ class TextShards:
             return [Pair(source, NO_REFERENCE) for source in sources]
         return list(map(Pair, sources, read_lines(_stored(self.folder, shard, REFERENCE))))
 
-    def write(self, shard: int, pairs: Sequence[Pair], dropped: Counter[Dropped], suffix: str) -> None:
+    def write(self, shard: int, pairs: Sequence[Pair], dropped: Counter[Dropped]) -> None:
         """Save the distilled pairs of a shard."""
         with new_folder(self._path(shard), overwrite=False, marker=COUNTS_FILE, first_wins=True) as partial:
             for side, lines in ((SOURCE, [pair.source for pair in pairs]), (TARGET, [pair.target for pair in pairs])):
-                (partial / side).write_bytes(compress(_text(lines), suffix))
+                path = partial / self.path(shard, side).name
+                path.write_bytes(compress(_text(lines), path.suffix))
             counts = {"pairs": len(pairs), "dropped": {reason.value: count for reason, count in dropped.items()}}
             (partial / COUNTS_FILE).write_text(json.dumps(counts), encoding="utf-8")
 
     def path(self, shard: int, side: str) -> Path:
         """File of one side of a finished shard."""
-        return self._path(shard) / side
+        return self._path(shard) / f"{side}.{self.provenance['compression']}"
 
     def counts(self, shard: int) -> dict[str, Any]:
         """Pairs and dropped translations of a finished shard."""

@@ -136,7 +136,8 @@ class TransformersTeacher:
                 "top_k": self.config.top_k,
                 "top_p": 1.0,
             }
-        beams = {"length_penalty": self.config.length_penalty, "early_stopping": False}
+        # As in CTranslate2 and in our search, which end when they have as many translations as beams.
+        beams = {"length_penalty": self.config.length_penalty, "early_stopping": True}
         return {"do_sample": False, "num_beams": self.config.beam_size, **(beams if self.config.beam_size > 1 else {})}
 
     def _scores(self, generated: Any) -> list[float]:
