@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from maskpredict.distill.teachers.base import TeacherConfig
 from maskpredict.engines.devices import find_device
 from maskpredict.errors import UserError
 
@@ -35,6 +36,8 @@ class BenchConfig:
     """Another autoregressive model for CTranslate2, such as one with a shallow decoder; empty for none."""
     one_pass: str = ""
     """Single-pass model, such as one trained with CTC; empty for none."""
+    outside: TeacherConfig | None = None
+    """Teacher from outside, raced in its own engine; none for none."""
     passes: tuple[PassesAndCandidates, ...] = (PassesAndCandidates(4, 1), PassesAndCandidates(10, 5))
     """Passes and length candidates of mask-predict."""
     speeds: tuple[str, ...] = ("fast", "balanced", "best")

@@ -29,8 +29,9 @@ COLOURS = {
     "CTranslate2": "#009E73",
     "CTranslate2 rival": "#CC79A7",
     "transformers": "#7F7F7F",
+    "teacher from outside": "#A6761D",
 }
-MARKERS = dict(zip(COLOURS, "oXPs^vD", strict=True))
+MARKERS = dict(zip(COLOURS, "oXPs^vD*", strict=True))
 LINES = ("-", "--", ":", "-.", (0, (1, 3)))
 """Line styles of the decoding settings of one engine."""
 STYLE: dict[Any, Any] = {

@@ -44,7 +44,7 @@ def distill(
     file = config_path(config_or_out)
     flags = {
         "teacher": teacher,
-        "text": _texts(text or (), reference or ()),
+        "text": distill_texts(text or (), reference or ()),
         "data": data and str(data),
         "source_language": source_language,
         "target_language": target_language,
@@ -104,7 +104,8 @@ def _distill_text(config: TextDistillConfig) -> None:
     typer.echo(f"{report.shards_done} of {report.shards} shards are done; {last}.", err=True)
 
 
-def _texts(texts: Sequence[str], references: Sequence[str]) -> list[dict[str, str]]:
+def distill_texts(texts: Sequence[str], references: Sequence[str] = ()) -> list[dict[str, str]]:
+    """Values of the key `text` for files named on the command line."""
     if references and len(references) != len(texts):
         raise UserError("give as many --reference as --text, in the same order, or none.")
     if references:
