@@ -57,6 +57,15 @@ def test_both_libraries_give_the_same_text(teacher_folders: Folders, family: str
         assert one.score == pytest.approx(other.score, abs=0.02)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_both_libraries_give_the_same_scores(teacher_folders: Folders, family: str) -> None:
+    folders, settings = teacher_folders(family), FAMILIES[family].settings
+    teachers = (f"transformers:{folders.transformers}", f"ctranslate2:{folders.ctranslate2}")
+    slow, fast = (open_teacher(settings_of(name, **settings)).score(LINES, TARGETS[:12]) for name in teachers)
+    assert slow == pytest.approx(fast, abs=0.02)
+    assert len(set(fast)) == len(LINES)
+
+
 @pytest.mark.parametrize("family", ["nllb", "m2m100", "mbart50"])
 def test_the_forced_first_token_is_the_target_language(teacher_folders: Folders, family: str) -> None:
     """The same, written out with `generate`; another target language gives another text."""

@@ -68,6 +68,7 @@ class CTranslate2Teacher:
             self.engine = ctranslate2.Translator(
                 str(folder),
                 device=device,
+                device_index=int(os.environ.get("LOCAL_RANK", "0")) if device == "cuda" else 0,
                 compute_type="default" if config.compute_type == "auto" else config.compute_type,
                 inter_threads=parallel,
                 intra_threads=1 if device == "cpu" else 0,
