@@ -133,6 +133,21 @@ def test_batches_do_not_change_the_text(marian_teacher: TeacherFolders) -> None:
         assert texts(alone) == texts(translated(teacher, beam_size=2, max_tokens=40))
 
 
+def test_a_batch_that_does_not_fit_in_memory_is_split(
+    marian_teacher: TeacherFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generate = transformers.MarianMTModel.generate
+
+    def limited(model: Any, input_ids: torch.Tensor, **options: Any) -> Any:
+        if len(input_ids) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return generate(model, input_ids=input_ids, **options)
+
+    monkeypatch.setattr(transformers.MarianMTModel, "generate", limited)
+    found = translated(f"transformers:{marian_teacher.transformers}", beam_size=2, max_tokens=40)
+    assert texts(found) == [[target] for target in TARGETS[:12]]
+
+
 def test_half_precision(marian_teacher: TeacherFolders) -> None:
     found = translated(
         f"transformers:{marian_teacher.transformers}", compute_type="bfloat16", beam_size=1, max_tokens=40
@@ -309,13 +324,10 @@ def test_a_command_that_always_fails_is_refused_with_its_last_words(tmp_path: Pa
 
 
 def test_what_a_hanging_command_has_started_ends_with_it(tmp_path: Path) -> None:
-    program = f"""import subprocess, time
-child = subprocess.Popen(["sleep", "300"])
-open({str(tmp_path / "child")!r}, "w").write(str(child.pid))
-time.sleep(300)
-"""
-    with pytest.raises(UserError, match=r"took more than 0.5 seconds"):
-        translated(command(tmp_path, program), ["eins"] * 9, command_lines=1, command_seconds=0.5)
+    program = tmp_path / "teacher.sh"
+    program.write_text(f"sleep 300 &\necho $! > {tmp_path}/child\nwait\n")
+    with pytest.raises(UserError, match=r"took more than 0.4 seconds"):
+        translated(f"command:sh {program}", ["eins"] * 9, command_lines=1, command_seconds=0.4)
     child = int((tmp_path / "child").read_text())
     for _ in range(100):
         if not alive(child):

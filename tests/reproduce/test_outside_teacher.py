@@ -74,14 +74,14 @@ def test_student_and_teacher_are_scored_on_the_test_set(made: Path) -> None:
     assert scores["student"]["bleu"] > 60
     assert scores["teacher"]["settings"] == {"beam_size": 2}
     assert scores["teacher"]["sentences"] == 30
-    paired = json.loads((made / "work" / "results" / "paired" / "test.json").read_text())
+    paired = json.loads((made / "results" / "paired" / "test.json").read_text())
     assert paired["baseline"] == "teacher.beam_size-2.test"
     (bleu,) = (own for own in paired["differences"] if own["metric"] == "bleu")
     assert bleu["difference"] == pytest.approx(scores["student"]["bleu"] - scores["teacher"]["bleu"], abs=0.1)
 
 
 def test_the_teacher_is_raced_in_its_own_engine(made: Path) -> None:
-    race = json.loads((made / "work" / "race" / "bench.json").read_text())
+    race = json.loads((made / "results" / "race" / "bench.json").read_text())
     entries = {racer["entry"]["name"]: racer["entry"]["engine"] for racer in race["racers"]}
     assert entries["ctranslate2-teacher-b2-float32"] == "teacher from outside"
     assert any(engine == "mask-predict" for engine in entries.values())

@@ -112,15 +112,15 @@ class TextDistillConfig(TeacherConfig):
         return self.n or (self.beam_size if self.temperature is None else 1)
 
     @property
-    def first_and_every(self) -> tuple[int, int]:
-        """Number of the first shard of this call, and the distance to the next."""
+    def first_and_job_count(self) -> tuple[int, int]:
+        """Number of the first shard of this call, and the number of calls that share the shards."""
         if not self.shard:
             return 0, 1
-        first, every = self.shard.split("/")
-        return int(first), int(every)
+        first, jobs = self.shard.split("/")
+        return int(first), int(jobs)
 
     def _is_shard(self) -> bool:
         if not re.fullmatch(r"\d+/\d+", self.shard):
             return False
-        first, every = self.first_and_every
-        return first < every
+        first, jobs = self.first_and_job_count
+        return first < jobs

@@ -95,7 +95,7 @@ class TextDistillation:
         """Split the text, unless an earlier call or another machine has; that must have had the same provenance."""
         folder = shards_folder(self.config.out)
         if not (folder / RECIPE_FILE).exists():
-            self.teacher  # noqa: B018 - a teacher that cannot translate is refused before the text is read
+            _ = self.teacher  # one that cannot translate is refused before the text is read
             task = progress.task("Reading the text")
             split(folder, origin, corpora, self.config, task)
             task.finish()
@@ -107,13 +107,13 @@ class TextDistillation:
 
     def translate_and_merge(self, progress: Progress) -> TextDistillReport:
         """Make the missing shards of this call, then, when all exist, the folder."""
-        first, every = self.config.first_and_every
+        first, jobs = self.config.first_and_job_count
         rank, world_size = (
             int(os.environ.get(name, default)) for name, default in (("RANK", "0"), ("WORLD_SIZE", "1"))
         )
         processes = self.config.processes or self._suitable_processes()
-        every *= world_size * processes
-        indices = [first + (rank * processes + index) * self.config.first_and_every[1] for index in range(processes)]
+        every = jobs * world_size * processes
+        indices = [first + jobs * (rank * processes + index) for index in range(processes)]
         own = [shard for index in indices for shard in self.shards.missing(index, every)]
         task = progress.task("Distilling", total=sum(self.shards.sizes[shard] for shard in own))
         throughput = Throughput(task)

@@ -62,7 +62,6 @@ class CTranslate2Teacher:
         parallel = config.threads or (os.cpu_count() or 1) if device == "cpu" else 1
         self.budget = (config.batch_tokens or BATCH_TOKENS[device] * config.beam_size) // config.beam_size
         self.chunk = CHUNK_BATCHES * parallel
-        ctranslate2.set_random_seed(config.seed)
         try:
             # Whole batches in parallel, each on a thread, are faster than a batch on all threads.
             self.engine = ctranslate2.Translator(
@@ -78,6 +77,9 @@ class CTranslate2Teacher:
 
     def translate(self, lines: Sequence[str]) -> Iterator[Translations]:
         """As in `TextTeacher`."""
+        import ctranslate2
+
+        ctranslate2.set_random_seed(self.config.seed)
         sources = self._sources(lines)
         readable = [index for index, tokens in enumerate(sources) if len(tokens) <= self.config.max_tokens]
         batches = list(token_batches([len(sources[index]) for index in readable], self.budget))

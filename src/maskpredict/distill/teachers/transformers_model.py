@@ -72,16 +72,16 @@ class TransformersTeacher:
         positions = getattr(self.model.config, "max_position_embeddings", None) or config.max_tokens
         self.longest = min(config.max_tokens, positions)
         self.budget = (config.batch_tokens or BATCH_TOKENS[self.device.type] * config.beam_size) // config.beam_size
-        torch.manual_seed(config.seed)
 
     @torch.inference_mode()
     def translate(self, lines: Sequence[str]) -> Iterator[Translations]:
         """As in `TextTeacher`."""
+        torch.manual_seed(self.config.seed)  # so that samples do not depend on what was translated before
         rows = self._encode(lines)
         readable = [index for index, ids in enumerate(rows) if len(ids) <= self.longest]
         for batch in token_batches([len(rows[index]) for index in readable], self.budget):
             indices = [readable[place] for place in batch]
-            found = self._generate([rows[index] for index in indices])
+            found = self._generate_in_memory([rows[index] for index in indices])
             yield dict(zip(indices, found, strict=True))
 
     @torch.inference_mode()
@@ -105,6 +105,18 @@ class TransformersTeacher:
     def _padded(self, rows: Sequence[Sequence[int]], filling: int) -> torch.Tensor:
         longest = max(map(len, rows))
         return torch.tensor([[*row, *[filling] * (longest - len(row))] for row in rows], device=self.device)
+
+    def _generate_in_memory(self, rows: list[list[int]]) -> list[list[ScoredText]]:
+        """As `_generate`, in halves if a batch does not fit in the GPU's memory."""
+        try:
+            return self._generate(rows)
+        except torch.OutOfMemoryError:
+            if len(rows) == 1:
+                raise
+        torch.cuda.empty_cache()  # outside of `except`, where the memory of the failed attempt is still held
+        self.budget = max(1, self.budget // 2)  # from the next lines on
+        half = len(rows) // 2
+        return self._generate_in_memory(rows[:half]) + self._generate_in_memory(rows[half:])
 
     def _generate(self, rows: list[list[int]]) -> list[list[ScoredText]]:
         pad = self.tokenizer.pad_token_id
