@@ -114,9 +114,9 @@ def paired_tests(config: EvaluateStageConfig, data: Path, results: Path) -> dict
     return compared
 
 
-def race(recipe: Recipe, work: Path, seconds: float | None, *, quiet: bool) -> None:
-    """Make WORK/race: the student on the first test set, and the teacher in its own engine."""
-    model = work / "student" / "model"
+def race(recipe: Recipe, run: Path, work: Path, seconds: float | None, *, quiet: bool) -> None:
+    """Make WORK/race: the model of a run on the first test set, and the teacher in its own engine."""
+    model = run / "model"
     decoder = find_decoder(ModelFolder.read(model).system)
     entrant = {"one_pass" if decoder.settings_type is OnePassSettings else "model": str(model)}
     beams = tuple(dict.fromkeys((1, *(settings.get("beam_size", 1) for settings in recipe.evaluate.teacher))))

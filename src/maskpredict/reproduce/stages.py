@@ -171,7 +171,8 @@ def _evaluate(context: StageContext) -> bool:
 
 
 def _race(context: StageContext) -> bool:
-    race(context.recipe, context.work, context.deadline.left, quiet=context.quiet)
+    *_, last = _main_runs(context).values()
+    race(context.recipe, last, context.work, context.deadline.left, quiet=context.quiet)
     return True
 
 
