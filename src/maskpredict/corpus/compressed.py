@@ -10,7 +10,9 @@ import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
@@ -38,6 +40,22 @@ def compress(text: bytes, suffix: str) -> bytes:
         ".zst": _compress_zstd,
     }
     return compressors.get(suffix, bytes)(text)
+
+
+@contextmanager
+def compressing(stream: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
+    """A stream whose content is compressed into another one; that itself, if the suffix names no compression."""
+    writers: dict[str, Callable[[BinaryIO], Any]] = {
+        ".gz": lambda out: gzip.GzipFile("", "wb", fileobj=out, mtime=0),
+        ".bz2": partial(bz2.BZ2File, mode="wb"),
+        ".xz": partial(lzma.LZMAFile, mode="wb", preset=XZ_PRESET),
+        ".zst": _zstd_writer,
+    }
+    if suffix not in writers:
+        yield stream
+        return
+    with writers[suffix](stream) as compressed:
+        yield compressed
 
 
 def decompression_errors() -> tuple[type[Exception], ...]:
@@ -89,6 +107,13 @@ class _ZstdReader(io.RawIOBase):
     def close(self) -> None:
         self._file.close()
         super().close()
+
+
+def _zstd_writer(stream: BinaryIO) -> Any:
+    require("train", "writing .zst files", ["zstandard"])
+    import zstandard
+
+    return zstandard.ZstdCompressor(level=ZSTD_LEVEL).stream_writer(stream, closefd=False)
 
 
 def _compress_zstd(text: bytes) -> bytes:
