@@ -33,13 +33,10 @@ def open_compressed(path: Path) -> BinaryIO:
 
 def compress(text: bytes, suffix: str) -> bytes:
     """Text as the content of a file with this ending of its name: .gz, .bz2, .xz, .zst, or any other for plain text."""
-    compressors: dict[str, Callable[[bytes], bytes]] = {
-        ".gz": lambda content: gzip.compress(content, mtime=0),
-        ".bz2": bz2.compress,
-        ".xz": lambda content: lzma.compress(content, preset=XZ_PRESET),
-        ".zst": _compress_zstd,
-    }
-    return compressors.get(suffix, bytes)(text)
+    content = io.BytesIO()
+    with compressing(content, suffix) as stream:
+        stream.write(text)
+    return content.getvalue()
 
 
 @contextmanager
@@ -114,10 +111,3 @@ def _zstd_writer(stream: BinaryIO) -> Any:
     import zstandard
 
     return zstandard.ZstdCompressor(level=ZSTD_LEVEL).stream_writer(stream, closefd=False)
-
-
-def _compress_zstd(text: bytes) -> bytes:
-    require("train", "writing .zst files", ["zstandard"])
-    import zstandard
-
-    return zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(text)
