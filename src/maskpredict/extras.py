@@ -11,7 +11,11 @@ from importlib.util import find_spec
 from maskpredict.errors import UserError
 
 EXTRAS = {
-    "train": ("torch", "tensorboard", "sacrebleu", "matplotlib"),
+    "train": ("torch", "tensorboard", "zstandard", "py3langid", "sacrebleu", "matplotlib"),
+    "teachers": (
+        *("torch", "tensorboard", "zstandard", "py3langid", "sacrebleu", "matplotlib"),
+        *("transformers", "ctranslate2"),
+    ),
     "evaluate": ("sacrebleu", "matplotlib"),
     "bench": ("torch", "ctranslate2", "transformers", "sacrebleu", "matplotlib"),
     "export": ("torch", "ctranslate2", "onnxscript", "transformers"),
