@@ -28,9 +28,10 @@ SLOW = {"q": "luri tisa kone bane luke fumo tine koke.\n" * 20, "iterations": 32
 def test_a_server_finishes_accepted_requests_before_it_stops(
     cmlm_folder: Path, tmp_path: Path, started: Started, wait_until: WaitUntil
 ) -> None:
-    with started(cmlm_folder, tmp_path / "log") as (url, process), ThreadPoolExecutor(2) as pool:
+    options = "--work-limit", "10000000"
+    with started(cmlm_folder, tmp_path / "log", *options) as (url, process), ThreadPoolExecutor(2) as pool:
         accepted = [pool.submit(httpx.post, f"{url}/v1/translate", json=SLOW, timeout=60) for _ in range(2)]
-        wait_until(lambda: "queue_sentences 0.0" not in httpx.get(f"{url}/metrics").text)
+        wait_until(lambda: "running_batches 0.0" not in httpx.get(f"{url}/metrics").text)
         process.send_signal(signal.SIGTERM)
         assert [answer.result().status_code for answer in accepted] == [200, 200]
         # uvicorn hands the signal on once it is done, so that whoever sent it sees that it worked.
@@ -131,4 +132,4 @@ def test_a_model_can_have_a_name_and_be_chosen_by_it(
     models = (f"parallel={cmlm_folder}", f"stepwise={autoregressive_folder}")
     with running(models=models, load_only=("stepwise",)) as client:
         client.post("/translate", json={"q": "bane.", **PAIR})
-        assert 'maskpredict_passes_count{model="stepwise"} 1.0' in client.get("/metrics").text
+        assert 'maskpredict_passes_count{engine="torch",model="stepwise"} 1.0' in client.get("/metrics").text

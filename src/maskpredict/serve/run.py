@@ -78,6 +78,8 @@ def uvicorn_config(app: Any, config: ServiceConfig) -> uvicorn.Config:
         access_log=False,
         log_config=LOGGING,
         server_header=False,
+        proxy_headers=bool(config.trusted_proxies),
+        forwarded_allow_ips=list(config.trusted_proxies),
         timeout_keep_alive=round(config.read_timeout),
         timeout_graceful_shutdown=round(config.timeout) + 5,
         timeout_worker_healthcheck=10,
