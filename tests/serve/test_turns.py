@@ -29,11 +29,11 @@ PAIR = {"source": "xx", "target": "yy"}
 QUICK: dict[str, Any] = {"q": "bane.", "iterations": 1, "length_candidates": 1, **PAIR}
 LONG_SENTENCE = "luri tisa kone bane " * 2
 LONG: dict[str, dict[str, Any]] = {
-    "/v1/translate": {"q": LONG_SENTENCE, "iterations": "N", "length_candidates": 12, **PAIR},
+    "/v1/translate": {"q": LONG_SENTENCE, "iterations": "N", "length_candidates": 5, **PAIR},
     "/v1/fill": {
         "source_text": LONG_SENTENCE,
         "template": {"text": "ENAB ___ ASIT ___ ENOK ___ IRUL ___."},
-        "iterations": 4,
+        "iterations": 2,
         **PAIR,
     },
 }

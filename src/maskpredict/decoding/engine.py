@@ -81,8 +81,8 @@ class Encoded(Protocol):
         """Prepare passes over drafts of these lengths; `owner` is the row of each draft's source."""
 
 
-MAX_GROUP_POSITIONS = 2_048
-"""Most positions of drafts that are decoded together on a CPU, where a pass over them takes about a quarter second."""
+MAX_GROUP_POSITIONS = 1_024
+"""Most positions of drafts that are decoded together on a CPU, where a pass over them takes about a tenth of a second."""
 
 
 def split_groups(groups: list[list[int]], lengths: Sequence[int], most: int = MAX_GROUP_POSITIONS) -> list[list[int]]:

@@ -18,6 +18,10 @@ from maskpredict.serve.queue.sentence_queue import SLICE_SECONDS, Batch, Outcome
 from maskpredict.serve.queue.slices import DaemonThreads, SlicedWork
 
 
+SHORT_BATCH_SECONDS = 3 * SLICE_SECONDS
+"""Turn of a batch that should take less than `SLICE_SECONDS`."""
+
+
 class Abandoned(Exception):
     """Raised inside a translation for which no client waits any more."""
 
@@ -63,10 +67,13 @@ class Batcher:
             self._trimmer.trim_if_due()
 
     def _translate(self, batch: Batch, pause: Callable[[], None]) -> list[Outcome]:
+        # What was meant to fit into a turn is not interrupted on a machine that is only a little slower than expected.
+        turn = SLICE_SECONDS if batch.is_long else SHORT_BATCH_SECONDS
+
         def pause_if_due() -> None:
             if batch.is_abandoned:
                 raise Abandoned
-            if time.perf_counter() - batch.resumed > SLICE_SECONDS and self.queue.has_next():
+            if time.perf_counter() - batch.resumed > turn and self.queue.has_next():
                 pause()
 
         try:

@@ -87,6 +87,11 @@ class Batch:
         return sum(sentence.price for sentence in self.sentences)
 
     @property
+    def is_long(self) -> bool:
+        """True if it probably takes more than a turn."""
+        return sum(sentence.seconds for sentence in self.sentences) > SLICE_SECONDS
+
+    @property
     def is_abandoned(self) -> bool:
         """True if no client waits for it any more."""
         return all(sentence.future.cancelled() for sentence in self.sentences)
