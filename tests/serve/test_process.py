@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
@@ -133,3 +134,21 @@ def test_a_model_can_have_a_name_and_be_chosen_by_it(
     with running(models=models, load_only=("stepwise",)) as client:
         client.post("/translate", json={"q": "bane.", **PAIR})
         assert 'maskpredict_passes_count{engine="torch",model="stepwise"} 1.0' in client.get("/metrics").text
+
+
+def test_a_json_log_follows_a_request_through_its_batches(cmlm_folder: Path, tmp_path: Path, started: Started) -> None:
+    log = tmp_path / "log"
+    with started(cmlm_folder, log, "--log-format", "json", "--log-level", "debug") as (url, _):
+        headers = {"X-Request-ID": "job-7"}
+        answer = httpx.post(f"{url}/v1/translate", json={"q": "bane.\nluri.", **PAIR}, headers=headers)
+        assert answer.headers["x-request-id"] == "job-7"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    (request,) = [line for line in lines if line.get("request") == "job-7"]
+    assert (request["route"], request["method"], request["status"]) == ("/v1/translate", "POST", 200)
+    assert request["sentences"] == 2
+    assert request["positions"] > 0
+    assert 0 < request["computing_seconds"] <= request["seconds"]
+    batches = [line for line in lines if "job-7" in line.get("requests", [])]
+    assert sum(batch["sentences"] for batch in batches) == 2
+    assert {(batch["model"], batch["engine"]) for batch in batches} == {("xx-yy", "onnxruntime")}
+    assert "bane" not in log.read_text()

@@ -67,6 +67,8 @@ def serve(
             help="Address or network of a proxy whose X-Forwarded-For is believed; repeatable.", rich_help_panel=_LIMITS
         ),
     ] = None,
+    log_format: Annotated[str, typer.Option(help="text, or json for one object a line.")] = "text",
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error; debug has every batch.")] = "info",
     public_url: Annotated[
         str | None, typer.Option(help="Address of the service as clients know it; needed behind a proxy.")
     ] = None,
@@ -95,5 +97,7 @@ def serve(
         cors_origins=tuple(cors_origin or ()),
         trusted_proxies=tuple(trusted_proxy or ()),
         public_url=public_url,
+        log_format=log_format,
+        log_level=log_level,
     )
     run(config, host, port)

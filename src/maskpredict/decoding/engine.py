@@ -82,7 +82,7 @@ class Encoded(Protocol):
 
 
 MAX_GROUP_POSITIONS = 1_024
-"""Most positions of drafts that are decoded together on a CPU, where a pass over them takes about a tenth of a second."""
+"""Most positions of drafts that are decoded together on a CPU, where a pass over them takes a tenth of a second."""
 
 
 def split_groups(groups: list[list[int]], lengths: Sequence[int], most: int = MAX_GROUP_POSITIONS) -> list[list[int]]:

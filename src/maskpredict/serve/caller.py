@@ -15,6 +15,12 @@ class Caller:
     """Name of the request in logs and in the header X-Request-ID."""
     client: str = ""
     """Address or API key, shortened to a digest; clients take turns."""
+    sentences: int = 0
+    """Sentences that it had translated."""
+    positions: int = 0
+    """Price of these sentences."""
+    computing_seconds: float = 0.0
+    """Its share of the time of the batches."""
     ended: ExitStack = field(default_factory=ExitStack)
     """Closed when the request is over, however it ends."""
 

@@ -22,6 +22,7 @@ _POSITIVE = (
     "batch_tokens",
 )
 _URL = re.compile(r"https?://[^/\s?#]+(/[^\s?#]*)?")
+_LOG_FORMATS, _LOG_LEVELS = ("text", "json"), ("debug", "info", "warning", "error")
 _NOT_NEGATIVE = ("batch_milliseconds", "rate_limit")
 
 
@@ -71,6 +72,10 @@ class ServiceConfig:
     """Addresses or networks, such as 10.0.0.0/8, of proxies whose X-Forwarded headers are believed."""
     public_url: str | None = None
     """Address of the service as its clients know it, for the addresses of translated files; needed behind a proxy."""
+    log_format: str = "text"
+    """text, or json for one object a line."""
+    log_level: str = "info"
+    """debug, info, warning or error; debug has a line for each batch."""
     files_folder: Path | None = None
     """Folder of translated files to download, shared by the workers; by default a temporary folder."""
 
@@ -83,6 +88,10 @@ class ServiceConfig:
             value = getattr(self, name)
             if value < 0:
                 raise UserError(f"{name} is {value}; use 0 or more.")
+        for name, choices in (("log_format", _LOG_FORMATS), ("log_level", _LOG_LEVELS)):
+            value = getattr(self, name)
+            if value not in choices:
+                raise UserError(f"{name} is {value!r}; choose one of {', '.join(choices)}.")
         for proxy in self.trusted_proxies:
             try:
                 ip_network(proxy)

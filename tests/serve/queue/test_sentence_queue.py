@@ -13,9 +13,10 @@ import pytest
 
 from maskpredict.runtime.lines import Line
 from maskpredict.runtime.translator import Translator
+from maskpredict.serve.queue.batch import Batch, QueuedSentence
 from maskpredict.serve.queue.errors import QueueFull, TooSlow
 from maskpredict.serve.queue.models import ServedModel
-from maskpredict.serve.queue.sentence_queue import Batch, QueuedSentence, SentenceQueue
+from maskpredict.serve.queue.sentence_queue import SentenceQueue
 from maskpredict.serve.queue.shares import QueuedRequest
 
 T = TypeVar("T")

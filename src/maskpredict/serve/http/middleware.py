@@ -16,7 +16,7 @@ from maskpredict.serve.caller import CALLER, Caller
 from maskpredict.serve.config import ServiceConfig
 from maskpredict.serve.http.access import client_of_address
 from maskpredict.serve.http.errors import INTERNAL_ERROR, ApiError, error_response
-from maskpredict.serve.logs import log_unexpected_error
+from maskpredict.serve.logs import fields, log_unexpected_error
 from maskpredict.serve.metrics import ServiceMetrics
 
 access_log = logging.getLogger("maskpredict.access")
@@ -81,7 +81,7 @@ class RequestObserver:
         try:
             await self.app(scope, receive, send_observed)
         except Exception as error:
-            log_unexpected_error(error)
+            log_unexpected_error(error, [present.request_id])
             if not status:
                 await error_response(ApiError(500, INTERNAL_ERROR))(scope, receive, send_observed)
         finally:
@@ -90,7 +90,7 @@ class RequestObserver:
             route = getattr(scope.get("route"), "path", "other")
             method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST", "OPTIONS") else "other"
             self.metrics.count_request(route, method, status or CLIENT_CLOSED_REQUEST, seconds)
-            access_log.info("%s %s %d %.3f s", method, route, status or CLIENT_CLOSED_REQUEST, seconds)
+            _log_access(method, route, status or CLIENT_CLOSED_REQUEST, seconds, present)
 
 
 def _caller_of(scope: Scope) -> Caller:
@@ -98,6 +98,20 @@ def _caller_of(scope: Scope) -> Caller:
     given = Headers(scope=scope).get("x-request-id", "")
     address = scope["client"][0] if scope.get("client") else ""
     return Caller(given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8), client_of_address(address))
+
+
+def _log_access(method: str, route: str, status: int, seconds: float, present: Caller) -> None:
+    details = fields(
+        request=present.request_id,
+        method=method,
+        route=route,
+        status=status,
+        seconds=round(seconds, 4),
+        sentences=present.sentences,
+        positions=present.positions,
+        computing_seconds=round(present.computing_seconds, 4),
+    )
+    access_log.info("%s %s %d %.3f s", method, route, status, seconds, extra=details)
 
 
 class HeadAsGet:

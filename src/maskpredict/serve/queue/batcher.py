@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,12 +12,14 @@ from threading import Thread
 from maskpredict.decoding.pausing import pausing
 from maskpredict.errors import UserError
 from maskpredict.runtime.translation import Translation
-from maskpredict.serve.logs import log_unexpected_error
+from maskpredict.serve.logs import fields, log_unexpected_error
 from maskpredict.serve.metrics import ServiceMetrics
+from maskpredict.serve.queue.batch import SLICE_SECONDS, Batch, Outcome, QueuedSentence
 from maskpredict.serve.queue.memory import MemoryTrimmer
-from maskpredict.serve.queue.sentence_queue import SLICE_SECONDS, Batch, Outcome, QueuedSentence, SentenceQueue
+from maskpredict.serve.queue.sentence_queue import SentenceQueue
 from maskpredict.serve.queue.slices import DaemonThreads, SlicedWork
 
+batch_log = logging.getLogger("maskpredict.batches")
 
 SHORT_BATCH_SECONDS = 3 * SLICE_SECONDS
 """Turn of a batch that should take less than `SLICE_SECONDS`."""
@@ -91,6 +94,7 @@ class Batcher:
             model, tokens = batch.sentences[0].model, sum(sentence.tokens for sentence in batch.sentences)
             engine = model.translator.engine.name
             self.metrics.count_batch(model.name, engine, tokens, translations, batch.seconds)
+            _log_batch(batch, model.name, engine)
 
 
 def _translate_sentences(sentences: Sequence[QueuedSentence], batch_tokens: int) -> list[Outcome]:
@@ -109,8 +113,24 @@ def _translate_sentences(sentences: Sequence[QueuedSentence], batch_tokens: int)
             return [outcome for sentence in sentences for outcome in _translate_sentences([sentence], batch_tokens)]
         if isinstance(error, UserError):
             return [UserError(str(error).removeprefix("line 1: "))]
-        log_unexpected_error(error)
+        log_unexpected_error(error, _request_names(sentences))
         return [error]
+
+
+def _request_names(sentences: Sequence[QueuedSentence]) -> list[str]:
+    return list(dict.fromkeys(sentence.request.name for sentence in sentences if sentence.request))
+
+
+def _log_batch(batch: Batch, model: str, engine: str) -> None:
+    details = fields(
+        model=model,
+        engine=engine,
+        sentences=len(batch.sentences),
+        positions=batch.price,
+        computing_seconds=round(batch.seconds, 4),
+        requests=_request_names(batch.sentences),
+    )
+    batch_log.debug("batch of %d in %.3f s", len(batch.sentences), batch.seconds, extra=details)
 
 
 def _set_results(sentences: Sequence[QueuedSentence], outcomes: Sequence[Outcome]) -> None:

@@ -10,15 +10,16 @@ from typing import Any
 from maskpredict.errors import UserError
 from maskpredict.runtime.lines import Line
 from maskpredict.runtime.translation import Translation
-from maskpredict.serve.caller import caller
+from maskpredict.serve.caller import Caller, caller
 from maskpredict.serve.config import ServiceConfig
 from maskpredict.serve.metrics import ServiceMetrics
+from maskpredict.serve.queue.batch import QueuedSentence
 from maskpredict.serve.queue.batcher import Batcher
 from maskpredict.serve.queue.errors import ServiceBusy
 from maskpredict.serve.queue.languages import ServedLanguages
 from maskpredict.serve.queue.models import ServedModel, load_models
 from maskpredict.serve.queue.preparation import Preparation
-from maskpredict.serve.queue.sentence_queue import QueuedSentence, SentenceQueue
+from maskpredict.serve.queue.sentence_queue import SentenceQueue
 from maskpredict.serve.queue.shares import QueuedRequest
 
 ModelLines = Sequence[tuple[ServedModel, Line]]
@@ -107,7 +108,7 @@ class TranslationService:
         seconds, present = timeout_factor * self.config.timeout, caller()
         queued = self._queue.admit(present.client, present.request_id, sentences, seconds)
         accepted = AcceptedRequest(sentences, queued, loop.time() + seconds, seconds)
-        present.ended.callback(self._end, accepted)
+        present.ended.callback(self._end, accepted, present)
         self._queue.put(queued, sentences[: self._queue.window])
         self._measure_queue()
         return accepted
@@ -144,10 +145,13 @@ class TranslationService:
                 sentences[place] = QueuedSentence(model, line, key, count, price, loop.create_future())
         return [sentences[place] for place in range(len(lines))]
 
-    def _end(self, accepted: AcceptedRequest) -> None:
+    def _end(self, accepted: AcceptedRequest, present: Caller) -> None:
         for sentence in accepted.sentences:
             sentence.future.cancel()
         self._queue.leave(accepted.queued)
+        present.sentences += len(accepted.sentences)
+        present.positions += sum(sentence.price for sentence in accepted.sentences)
+        present.computing_seconds += accepted.queued.computing_seconds
 
     def _check_work(self, price: int, factor: float) -> None:
         limit = round(factor * self.config.work_limit)

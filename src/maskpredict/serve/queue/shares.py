@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from maskpredict.serve.queue.sentence_queue import QueuedSentence
+    from maskpredict.serve.queue.batch import QueuedSentence
 
 
 @dataclass(eq=False)
@@ -48,6 +48,8 @@ class QueuedRequest:
     """Estimated computing time of its unfinished sentences."""
     waiting: deque[QueuedSentence] = field(default_factory=deque)
     """Sentences in the queue."""
+    computing_seconds: float = 0.0
+    """Computing time it has had."""
     begun: int = 0
     """Number of its sentences in batches that have begun."""
 
@@ -104,6 +106,7 @@ class Shares:
     def charge(self, request: QueuedRequest, seconds: float) -> None:
         """Count computing time that a request has had."""
         request.used_seconds += seconds
+        request.computing_seconds += seconds
         request.client.used_seconds += seconds
         self._clock += seconds / max(1, len(self))
 
