@@ -7,6 +7,7 @@ to fill several gaps. The number of passes and the target's length are estimates
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import comb
 from typing import Any
 
 from maskpredict.decoding.drafts import MAX_SPLITS
@@ -68,5 +69,5 @@ def _with_gaps(text: str, like_source: int, candidates: int, target: Tokenizer, 
         length = min(known + sized + 1, longest)
         return _Drafts(1, length, min(sized, longest))
     length = min(max(like_source, known + sized + open_gaps + 2), longest)
-    splits = MAX_SPLITS if open_gaps > 1 else 1
+    splits = min(MAX_SPLITS, comb(max(length - known - sized - 2, open_gaps), open_gaps - 1))
     return _Drafts((candidates + 2) * splits, length, max(1, length - known))
