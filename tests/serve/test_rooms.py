@@ -12,7 +12,7 @@ import maskpredict
 
 SERVE = Path(maskpredict.__file__).parent / "serve"
 MAY_IMPORT = {"text": {"text"}, "queue": {"queue", "text"}, "http": {"http", "queue", "text"}}
-SHARED = {"config", "logs", "metrics"}
+SHARED = {"caller", "config", "logs", "metrics"}
 """Modules at the top that every room may import."""
 
 

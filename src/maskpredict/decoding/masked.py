@@ -12,6 +12,7 @@ from maskpredict.decoding.decoder import Decoder, StartedTranslation
 from maskpredict.decoding.drafts import pinned_draft, place_phrases, shortest_with, template_drafts
 from maskpredict.decoding.finish import Finisher
 from maskpredict.decoding.hypothesis import Hypothesis, Request
+from maskpredict.decoding.pausing import pause
 from maskpredict.decoding.settings import MaskPredictSettings, RefinementSettings
 from maskpredict.errors import UserError
 
@@ -89,7 +90,13 @@ class MaskedDecoder(Decoder):
         phrases = [pin.ids for pin in request.pins if pin.place is None]
         if not phrases:
             return drafts
-        return [place_phrases(draft, phrases, finisher.first_guess(draft, sentence), mask) for draft in drafts]
+        return [self._with_phrases(draft, phrases, finisher, sentence) for draft in drafts]
+
+    def _with_phrases(
+        self, draft: list[int], phrases: Sequence[tuple[int, ...]], finisher: Finisher, sentence: int
+    ) -> list[int]:
+        pause()
+        return place_phrases(draft, phrases, finisher.first_guess(draft, sentence), self.engine.special.mask)
 
     @property
     def _longest(self) -> int:

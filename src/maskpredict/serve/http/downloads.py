@@ -30,7 +30,11 @@ class DownloadStore:
         if self._remove_expired() + len(content) > MAX_BYTES:
             raise ApiError(503, "The server keeps too many files; try again in a few minutes.", RETRY_SECONDS)
         name = f"{secrets.token_urlsafe(32)}.txt"
-        (self.folder / name).write_bytes(content)
+        try:
+            (self.folder / name).write_bytes(content)
+        except OSError as error:
+            (self.folder / name).unlink(missing_ok=True)
+            raise ApiError(503, "The server cannot keep the file now; try again later.", RETRY_SECONDS) from error
         return name
 
     def find(self, name: str) -> Path | None:

@@ -11,7 +11,6 @@ import { createSettings } from "./settings.js";
 import { createStatus, sentenceFor } from "./status.js";
 import { thisTab } from "./storage.js";
 import { installTheme } from "./theme.js";
-import { textOf } from "./tokens.js";
 import { createWorkbench } from "./workbench.js";
 
 const TYPING_PAUSE = 350; // milliseconds without a key until what was typed is translated
@@ -75,8 +74,7 @@ function reform(source, tokens, passes, answered) {
 
 /** A sentence that must contain some words. */
 function rewrite(source, pins, answered) {
-  const phrases = pins.map((pin) => ({ phrase: pin.text ?? textOf(pin.tokens), position: pin.position }));
-  const body = { q: source, ...knownPair(), ...effort(), pins: phrases, trace: true };
+  const body = { q: source, ...knownPair(), ...effort(), pins, trace: true };
   ask("v1/translate", body, (answer) => answered(answer.sentences[0]));
 }
 

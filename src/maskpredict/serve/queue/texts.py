@@ -86,7 +86,11 @@ async def translate_texts(
     if source != AUTO:
         service.languages.check(source)
     service.languages.check(target)  # even if there is no text
-    prepared = [prepare_text(service, text, source, target, segmenter) for text in texts]
+
+    def prepare() -> list[PreparedText]:
+        return [prepare_text(service, text, source, target, segmenter) for text in texts]
+
+    prepared = await service.preparing.run(sum(map(len, texts)), prepare)
     lines = [line for one in prepared for line in one.lines]
     translations = iter(await service.translate(lines, settings, timeout_factor))
     return [TranslatedText(one, list(islice(translations, len(one.lines)))) for one in prepared]

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, File, Form, Request, UploadFile
 from fastapi.responses import FileResponse, JSONResponse
 
+from maskpredict.serve.http.addresses import public_url
 from maskpredict.serve.http.errors import ApiError
 from maskpredict.serve.http.routers.dependencies import ERRORS, Access, Downloads, Service
 from maskpredict.serve.http.schemas import ApiKey, Code, ErrorResponse, SourceCode, TranslateFileResponse
@@ -35,8 +36,8 @@ async def translate_file(
         raise ApiError(400, "Invalid request: file format not supported; send a .txt file")
     text = _decode(await file.read(), service.config.file_limit)
     (translated,) = await translate_texts(service, [text], source, target, {}, timeout_factor=TIMEOUT_FACTOR)
-    address = request.url_for("download_file", name=downloads.add(translated.text))
-    return JSONResponse({"translatedFileUrl": str(address)})
+    path = request.app.url_path_for("download_file", name=downloads.add(translated.text))
+    return JSONResponse({"translatedFileUrl": public_url(request, service.config.public_url) + path})
 
 
 @router.get(
