@@ -26,7 +26,7 @@ def model(cmlm_folder: Path) -> ServedModel:
     [
         (Line(SENTENCE), {"iterations": 4, "length_candidates": 5}),
         (Line(SENTENCE), {"iterations": 32, "length_candidates": 16}),
-        (Line(SENTENCE), {"iterations": "N", "length_candidates": 16}),
+        (Line(SENTENCE), {"iterations": "N", "length_candidates": 3}),
         (Line(SENTENCE, pins=("ENAB", "ASIT")), {"iterations": 8, "length_candidates": 3}),
         (Line(SENTENCE, pins=(("ENAB", 30),)), {"iterations": 8, "length_candidates": 3}),
         (Line(SENTENCE, template="IRUL ___."), {"iterations": 4, "length_candidates": 3}),
