@@ -77,7 +77,7 @@ def test_a_detected_language_is_reported(client: httpx.Client, translated: Calla
     one = client.post("/translate", json={"q": SENTENCE, "source": "auto", "target": "yy"}).json()
     assert one == {
         "translatedText": translated(SENTENCE),
-        "detectedLanguage": {"language": "xx", "confidence": 50},  # both languages share a vocabulary
+        "detectedLanguage": {"language": "xx", "confidence": 0},  # a language that nobody speaks
     }
     two = client.post("/translate", json={"q": [SENTENCE] * 2, "source": "auto", "target": "yy"}).json()
     assert two["detectedLanguage"] == [one["detectedLanguage"]] * 2
@@ -113,7 +113,7 @@ def test_more_alternatives_than_default_length_candidates_are_possible(client: h
 
 def test_detect_answers_with_whole_numbers(client: httpx.Client) -> None:
     for answer in (client.post("/detect", json={"q": SENTENCE}), client.post("/detect", data={"q": SENTENCE})):
-        assert answer.json() == [{"language": "xx", "confidence": 50}, {"language": "yy", "confidence": 50}]
+        assert answer.json() == [{"language": "xx", "confidence": 0}, {"language": "yy", "confidence": 0}]
 
 
 def test_the_settings_of_a_page_are_there(client: httpx.Client) -> None:

@@ -66,10 +66,10 @@ def trace_response(trace: Trace) -> dict[str, Any]:
 
 def _sentences(translated: TranslatedText, traced: bool, alternatives: int) -> list[dict[str, Any]]:
     responses, traced_tokens = [], 0
-    for source, translation in zip(translated.prepared.segmented.sentences, translated.translations, strict=True):
+    for sentence, translation in zip(translated.prepared.segmented.sentences, translated.translations, strict=True):
         traced_tokens += _count_tokens(translation.trace)
         is_traced = traced and traced_tokens <= MAX_TRACED_TOKENS
-        responses.append(sentence_response(source, translation, traced=is_traced, alternatives=alternatives))
+        responses.append(sentence_response(sentence.text, translation, traced=is_traced, alternatives=alternatives))
     return responses
 
 

@@ -1,1 +1,1 @@
-"""Text processing without models: sentence splitting, HTML and language detection."""
+"""Text processing without models: language detection."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -22,8 +23,7 @@ from maskpredict.serve.http.schemas import (
     TranslateRequest,
     TranslateResponse,
 )
-from maskpredict.serve.queue.texts import TranslatedText, translate_texts
-from maskpredict.serve.text.segmented_text import SegmentedText
+from maskpredict.serve.queue.texts import TranslatedText, as_html, as_text, translate_texts
 
 router = APIRouter(tags=["LibreTranslate"], responses=ERRORS)
 
@@ -69,9 +69,9 @@ async def translate(request: Request, service: Service, access: Access) -> JSONR
     texts = [body.q] if isinstance(body.q, str) else body.q
     access.check_size(texts)
     settings = {"num_hypotheses": body.alternatives + 1} if body.alternatives else {}
-    segmenter = SegmentedText.from_html if body.format == "html" else SegmentedText.from_text
+    segmenter = as_html if body.format == "html" else as_text
     translated = await translate_texts(service, texts, body.source, body.target, settings, segmenter)
-    responses = [_response(one, body.alternatives) for one in translated]
+    responses = [await asyncio.to_thread(_response, one, body.alternatives) for one in translated]
     if isinstance(body.q, str):
         return JSONResponse(responses[0])
     names = responses[0] if responses else {"translatedText": None}

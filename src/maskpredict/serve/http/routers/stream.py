@@ -21,8 +21,7 @@ from maskpredict.serve.logs import log_unexpected_error
 from maskpredict.serve.queue.errors import ServiceBusy
 from maskpredict.serve.queue.sentence_queue import QueuedSentence
 from maskpredict.serve.queue.service import TranslationService
-from maskpredict.serve.queue.texts import PreparedText, TranslatedText, prepare_text
-from maskpredict.serve.text.segmented_text import SegmentedText
+from maskpredict.serve.queue.texts import PreparedText, TranslatedText, as_text, prepare_text
 
 router = APIRouter(prefix="/v1", tags=["maskpredict"], responses=ERRORS)
 
@@ -52,7 +51,7 @@ async def stream(
     """
     access.authorize(request, query.api_key)
     access.check_size([query.q])
-    prepared = prepare_text(service, query.q, query.source, query.target, SegmentedText.from_text)
+    prepared = await prepare_text(service, query.q, query.source, query.target, as_text)
     sentences = service.enqueue(prepared.lines, {**decoding_settings(query), "trace": True})
     events = _events(service, prepared, sentences, traced=query.trace)
     return StreamingResponse(events, media_type="text/event-stream", headers=_HEADERS)
