@@ -37,15 +37,15 @@ class Text:
     """Text as a reader sees it."""
 
     text: str
-    source: str | None = None
-    """The same as written in the file; None for text that is not from there."""
+    source: Any = None
+    """Format-specific: how the file writes it; None for text that is not from there."""
 
     def cut(self, start: int, end: int) -> Text:
         """Return a part of the text."""
         if end - start == len(self.text):
             return self
-        literal = self.source is not None and len(self.source) == len(self.text)
-        return Text(self.text[start:end], self.source[start:end] if literal and self.source else None)
+        is_literal = isinstance(self.source, str) and len(self.source) == len(self.text)
+        return Text(self.text[start:end], self.source[start:end] if is_literal else None)
 
 
 Item = Text | Tag

@@ -16,8 +16,8 @@ from maskpredict.documents.block import Block, Item, Tag, TagKind, Text
 from maskpredict.documents.html_tokens import HtmlToken, TokenKind, html_tokens
 
 _INLINE = frozenset(
-    """a abbr acronym b bdi bdo big cite code data del dfn em font i img input ins kbd label mark nobr q s samp small span
-    strike strong sub sup time tt u var wbr""".split()  # noqa: SIM905
+    """a abbr acronym b bdi bdo big cite code data del dfn em font i img input ins kbd label mark nobr q s samp small
+    span strike strong sub sup time tt u var wbr""".split()  # noqa: SIM905
 )
 _UNTRANSLATED = frozenset(
     "script style pre code kbd samp textarea template svg math xmp noembed noframes".split()  # noqa: SIM905

@@ -1,0 +1,30 @@
+"""Text files in which stretches of text stand between others that are kept to the letter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from maskpredict.documents.block import Block, Tag
+
+
+@dataclass(frozen=True)
+class PartedText:
+    """A text as blocks and what is between them; the sources of texts and tags are strings."""
+
+    parts: Sequence[str | int]
+    """What is kept, and numbers of blocks."""
+    blocks: Sequence[Block]
+    spell: Callable[[str], str] = str
+    """Escapes new text as the format needs it."""
+
+    def render(self, blocks: Sequence[Block]) -> str:
+        """As in `Document`."""
+        return "".join(part if isinstance(part, str) else self._spelled(blocks[part]) for part in self.parts)
+
+    def _spelled(self, block: Block) -> str:
+        written = (
+            item.source or "" if isinstance(item, Tag) or item.source is not None else self.spell(item.text)
+            for item in block
+        )
+        return "".join(written)
