@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from maskpredict.documents.document import Document
-from maskpredict.documents.package import Element, XmlPackage
+from maskpredict.documents.package import Element, Package, XmlFile
 from maskpredict.documents.runs import RunMarkup, RunParagraph
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -24,7 +24,11 @@ _PARTS = ("document", "header", "footer", "footnotes", "endnotes", "comments")
 
 def read(content: bytes) -> Document[bytes]:
     """Read a .docx file."""
-    return XmlPackage(content, {f"word/{part}": _paragraphs for part in _PARTS})
+    return Package(content, {f"word/{part}*.xml": _read_part for part in _PARTS})
+
+
+def _read_part(content: bytes) -> Document[bytes]:
+    return XmlFile(content, _paragraphs)
 
 
 def _paragraphs(root: Element) -> list[RunParagraph]:

@@ -41,7 +41,9 @@ def read_encoded(
     content: bytes, read: Callable[[str], Document[str]], *, declared: str | None = None, errors: str = "strict"
 ) -> EncodedText:
     """Read a document of text in the encoding that its byte order mark tells, or that it declares, or in UTF-8."""
-    mark, encoding = next(((mark, name) for mark, name in _MARKS if content.startswith(mark)), (b"", declared or "utf-8"))
+    mark, encoding = next(
+        ((mark, name) for mark, name in _MARKS if content.startswith(mark)), (b"", declared or "utf-8")
+    )
     try:
         text = content[len(mark) :].decode(encoding)
     except (UnicodeDecodeError, LookupError):

@@ -33,6 +33,13 @@ FORMATS = {
 }
 """Modules of this package, each with a function `read(content) -> Document[bytes]`."""
 
+_LIBRARIES = {
+    "markdown": ("markdown_it",),
+    "gettext": ("polib",),
+    **dict.fromkeys(("docx", "pptx", "xlsx", "opendocument", "epub", "xliff"), ("lxml",)),
+}
+"""Modules of other packages that they need."""
+
 
 def is_document(name: str) -> bool:
     """Whether a file of this name is a document of a known format."""
@@ -45,6 +52,6 @@ def read_document(name: str, content: bytes) -> Document[bytes]:
     if module is None:
         known = ", ".join(FORMATS)
         raise UserError(f"{PurePath(name).name} is of no known format; there is {known}.")
-    require("documents", f"translating {PurePath(name).suffix} files", MODULES.get(module, ()))
+    require("documents", f"translating {PurePath(name).suffix} files", _LIBRARIES.get(module, ()))
     document: Document[bytes] = import_module(f"maskpredict.documents.{module}").read(content)
     return document

@@ -17,7 +17,9 @@ class Catalogue:
 
     def __init__(self, text: str) -> None:
         self._source = text
-        self.blocks: Sequence[Block] = [[Text(message)] for entry in _open(self._read()) for message in _messages(entry)]
+        self.blocks: Sequence[Block] = [
+            [Text(message)] for entry in _open(self._read()) for message in _messages(entry)
+        ]
         """As in `Document`: singular and plural are blocks of their own."""
 
     def render(self, blocks: Sequence[Block]) -> str:

@@ -83,13 +83,15 @@ _SCRIPT_STEP = re.compile(rf"<!--|(?<!-)--++>|<(?P<end>/?)script[{_SPACE}/>]", r
 def html_tokens(markup: str) -> Iterator[HtmlToken]:
     """Yield the tokens of any text as HTML; joined together, they are that text."""
     position, last_cdata_end = 0, markup.rfind(_CDATA_END)
+    is_xml = markup[:100].lstrip("\ufeff\n\r\t ").startswith("<?xml")
     while (found := _MARKUP.search(markup, position)) is not None:
         if position < found.start():
             yield HtmlToken(TokenKind.TEXT, markup[position : found.start()])
         token = _markup_at(markup, found.start(), last_cdata_end)
         yield token
         position = found.start() + len(token.source)
-        if token.kind is TokenKind.START and token.name in _RAW_TEXT:
+        is_empty = is_xml and token.source.endswith("/>")
+        if token.kind is TokenKind.START and token.name in _RAW_TEXT and not is_empty:
             end = _raw_text_end(markup, position, token.name)
             if position < end:
                 kind = TokenKind.TEXT if token.name in _WITH_REFERENCES else TokenKind.OTHER

@@ -1,4 +1,7 @@
-"""Documents that are zip archives of XML files, such as those of office programs; damaged and hostile ones are refused."""
+"""Documents that are zip archives of XML files, such as those of office programs.
+
+Damaged ones are refused, and so are those that would become huge or whose XML declares entities.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,46 @@ import io
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from fnmatch import fnmatchcase
+from itertools import islice
+from typing import Protocol, TypeAlias
 
 from lxml import etree
 
 from maskpredict.documents.block import Block
+from maskpredict.documents.document import Document
 from maskpredict.errors import UserError
 
 MAX_ENTRIES, MAX_BYTES, MAX_RATIO = 10_000, 256_000_000, 200
 """Files in an archive, their size together, and that size in relation to the archive's."""
 
-Element = etree._Element
+Element: TypeAlias = etree._Element
 """An element of lxml, which does not export its type."""
+
+
+ReadPart = Callable[[bytes], Document[bytes]]
+"""Reads a file of an archive."""
+
+
+class Package:
+    """A zip archive, some of whose files are documents themselves."""
+
+    def __init__(self, content: bytes, readers: Mapping[str, ReadPart]) -> None:
+        """`readers` are by patterns of names, such as `word/header*.xml`; the first that fits counts."""
+        self._entries = read_archive(content)
+        self._parts: dict[str, Document[bytes]] = {}
+        for info, data in self._entries:
+            read = next((read for pattern, read in readers.items() if fnmatchcase(info.filename, pattern)), None)
+            if read is not None:
+                self._parts[info.filename] = read(data)
+        self.blocks: Sequence[Block] = [block for part in self._parts.values() for block in part.blocks]
+        """As in `Document`."""
+
+    def render(self, blocks: Sequence[Block]) -> bytes:
+        """As in `Document`."""
+        remaining = iter(blocks)
+        changed = {name: part.render(list(islice(remaining, len(part.blocks)))) for name, part in self._parts.items()}
+        return written_archive(self._entries, changed)
 
 
 class Paragraph(Protocol):
@@ -29,55 +59,33 @@ class Paragraph(Protocol):
         """The text with its tags."""
 
     def fill(self, block: Block) -> None:
-        """Replace the content in the XML file by a translation of the block."""
+        """Write a translation of the block into the XML."""
 
 
-FindParagraphs = Callable[[Element], Sequence[Paragraph]]
-"""Finds the paragraphs below the root of an XML file, always in the same order."""
+class XmlFile:
+    """An XML file with paragraphs."""
 
+    def __init__(
+        self, content: bytes, find: Callable[[Element], Sequence[Paragraph]], *, in_place: bool = True
+    ) -> None:
+        """`find` returns the paragraphs below the root, always in the same order.
 
-class XmlPackage:
-    """A zip archive, some of whose XML files have text."""
-
-    def __init__(self, content: bytes, kinds: Mapping[str, FindParagraphs]) -> None:
-        """`kinds` says, by the beginning of a file's name, how its paragraphs are found; the first that fits counts."""
-        self._entries = _entries(content)
-        self._kinds = kinds
-        self.blocks: Sequence[Block] = [
-            paragraph.block for part in self._parts() for paragraph in part.paragraphs
-        ]
+        Without `in_place`, translations go elsewhere, so even those that equal their source are written.
+        """
+        self._content, self._find, self._in_place = content, find, in_place
+        self.blocks: Sequence[Block] = [paragraph.block for paragraph in find(parsed(content))]
         """As in `Document`."""
 
     def render(self, blocks: Sequence[Block]) -> bytes:
         """As in `Document`."""
-        remaining = iter(blocks)
-        changed: dict[str, bytes] = {}
-        for part in self._parts():
-            replaced = [(paragraph, next(remaining)) for paragraph in part.paragraphs]
-            differing = [(paragraph, block) for paragraph, block in replaced if list(paragraph.block) != list(block)]
-            for paragraph, block in differing:
-                paragraph.fill(block)
-            if differing:
-                changed[part.name] = serialised(part.root)
-        return _archive(self._entries, changed)
-
-    def _parts(self) -> list[_Part]:
-        """Read the XML files anew, since `fill` changes them."""
-        parts = []
-        for info, data in self._entries:
-            if info.filename.endswith((".xml", ".rels")):
-                find = next((find for start, find in self._kinds.items() if info.filename.startswith(start)), None)
-                if find is not None:
-                    root = parsed(data)
-                    parts.append(_Part(info.filename, root, find(root)))
-        return parts
-
-
-@dataclass(frozen=True)
-class _Part:
-    name: str
-    root: Element
-    paragraphs: Sequence[Paragraph]
+        root = parsed(self._content)
+        paragraphs = zip(self._find(root), self.blocks, blocks, strict=True)
+        changed = [
+            (paragraph, new) for paragraph, old, new in paragraphs if not self._in_place or list(old) != list(new)
+        ]
+        for paragraph, block in changed:
+            paragraph.fill(block)
+        return serialised(root) if changed else self._content
 
 
 def parsed(content: bytes) -> Element:
@@ -100,7 +108,8 @@ def serialised(root: Element) -> bytes:
     return data
 
 
-def _entries(content: bytes) -> list[tuple[zipfile.ZipInfo, bytes]]:
+def read_archive(content: bytes) -> list[tuple[zipfile.ZipInfo, bytes]]:
+    """Return the files of a zip archive, within limits."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             infos = archive.infolist()
@@ -123,7 +132,7 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     return data
 
 
-def _archive(entries: Sequence[tuple[zipfile.ZipInfo, bytes]], changed: Mapping[str, bytes]) -> bytes:
+def written_archive(entries: Sequence[tuple[zipfile.ZipInfo, bytes]], changed: Mapping[str, bytes]) -> bytes:
     """Return an archive with the same files in the same order, some of them changed."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:

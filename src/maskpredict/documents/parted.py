@@ -17,12 +17,16 @@ class PartedText:
     blocks: Sequence[Block]
     spell: Callable[[str], str] = str
     """Escapes new text as the format needs it."""
+    whole: bool = False
+    """True to escape a changed block as one text."""
 
     def render(self, blocks: Sequence[Block]) -> str:
         """As in `Document`."""
-        return "".join(part if isinstance(part, str) else self._spelled(blocks[part]) for part in self.parts)
+        return "".join(part if isinstance(part, str) else self._spelled(part, blocks[part]) for part in self.parts)
 
-    def _spelled(self, block: Block) -> str:
+    def _spelled(self, number: int, block: Block) -> str:
+        if self.whole and list(block) != list(self.blocks[number]):
+            return self.spell("".join(item.text for item in block))
         written = (
             item.source or "" if isinstance(item, Tag) or item.source is not None else self.spell(item.text)
             for item in block

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from maskpredict.documents.document import Document
-from maskpredict.documents.package import Element, XmlPackage
+from maskpredict.documents.package import Element, Package, XmlFile
 from maskpredict.documents.runs import RunMarkup, RunParagraph
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -21,7 +21,11 @@ _PARTS = ("slides/slide", "notesSlides/notesSlide", "diagrams/data")
 
 def read(content: bytes) -> Document[bytes]:
     """Read a .pptx file."""
-    return XmlPackage(content, {f"ppt/{part}": _paragraphs for part in _PARTS})
+    return Package(content, {f"ppt/{part}*.xml": _read_part for part in _PARTS})
+
+
+def _read_part(content: bytes) -> Document[bytes]:
+    return XmlFile(content, _paragraphs)
 
 
 def _paragraphs(root: Element) -> list[RunParagraph]:

@@ -111,8 +111,10 @@ class RunParagraph:
 
     def fill(self, block: Block) -> None:
         """As in `Paragraph`."""
-        base = next((atom.run for atom in self._atoms if self._is_text(atom) and self._style(atom) == self._base), None)
-        writer = _Writer(self._element, self._markup, base)
+        _ = self.block  # numbers the atoms, before they move
+        texts = [atom for atom in self._atoms if self._is_text(atom)]
+        base = next((atom.run for atom in texts if self._style(atom) == self._base), None)
+        writer = _Writer(self._element, self._markup, base, without_runs=all(atom.run is None for atom in texts))
         heading = [child for child in self._element if child.tag in self._markup.heading]
         trailer = [child for child in self._element if child.tag in self._markup.trailer]
         for child in list(self._element):
@@ -150,7 +152,7 @@ class RunParagraph:
                 yield _Atom(child)
 
     def _is_text(self, atom: _Atom) -> bool:
-        return atom.run is not None and atom.element.tag == self._markup.text
+        return bool(atom.element.tag == self._markup.text)
 
     def _style(self, atom: _Atom) -> bytes:
         """Return the format of an atom's run, to compare."""
@@ -182,8 +184,8 @@ class RunParagraph:
 class _Writer:
     """Builds the runs of a paragraph."""
 
-    def __init__(self, paragraph: Element, markup: RunMarkup, base: Element | None) -> None:
-        self._parents, self._markup, self._style = [paragraph], markup, base
+    def __init__(self, paragraph: Element, markup: RunMarkup, base: Element | None, *, without_runs: bool) -> None:
+        self._parents, self._markup, self._style, self._without_runs = [paragraph], markup, base, without_runs
         self._text = ""
 
     def write(self, text: str) -> None:
@@ -193,7 +195,8 @@ class _Writer:
     def flush(self) -> None:
         """Write the text added since the last time as a run."""
         if self._text:
-            element = etree.SubElement(self._new_run(self._style), self._markup.text)
+            parent = self._parents[-1] if self._without_runs else self._new_run(self._style)
+            element = etree.SubElement(parent, self._markup.text)
             element.text = self._text
             element.set(_SPACE, "preserve")
             self._text = ""

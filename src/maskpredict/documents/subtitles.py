@@ -54,7 +54,11 @@ class Subtitles:
         text = "".join(item.text for item in block)
         if self._lines[number] == 1 or len(text) <= LONG_LINE or any(item.source == self._newline for item in block):
             return block
-        middle = min((match.start() for match in re.finditer(" ", text)), key=lambda place: abs(place - len(text) / 2), default=-1)
+        middle = min(
+            (match.start() for match in re.finditer(" ", text)),
+            key=lambda place: abs(place - len(text) / 2),
+            default=-1,
+        )
         items: list[Item] = []
         position = 0
         for item in block:
