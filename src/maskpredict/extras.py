@@ -15,7 +15,16 @@ EXTRAS = {
     "evaluate": ("sacrebleu", "matplotlib"),
     "bench": ("torch", "ctranslate2", "transformers", "sacrebleu", "matplotlib"),
     "export": ("torch", "ctranslate2", "onnxscript", "transformers"),
-    "serve": ("fastapi", "uvicorn", "prometheus_client", "python_multipart", "py3langid"),
+    "serve": (
+        "fastapi",
+        "uvicorn",
+        "prometheus_client",
+        "python_multipart",
+        "py3langid",
+        "lxml",
+        "polib",
+        "markdown_it",
+    ),
     "documents": ("lxml", "polib", "markdown_it"),
 }
 """Modules that an extra installs, by the name of the extra."""

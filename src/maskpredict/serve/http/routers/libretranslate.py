@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
 
+from maskpredict.documents.names import FORMATS
 from maskpredict.runtime.presets import PRESETS
 from maskpredict.serve.http.errors import ApiError, invalid_request
 from maskpredict.serve.http.responses import detection_response
@@ -118,7 +119,7 @@ async def settings(service: Service, access: Access) -> JSONResponse:
             "keyRequired": access.requires_key,
             "language": {"source": named[first.code], "target": named[first.targets[0]]},
             "suggestions": False,
-            "supportedFilesFormat": [".txt"],
+            "supportedFilesFormat": list(FORMATS),
             "speeds": list(PRESETS),
         }
     )
