@@ -59,7 +59,7 @@ def shouted(markup: str, *, attributes: bool = False) -> str:
         ("zu</b></i>", "ZU</b></i>"),
         ('gut <a href="x', 'GUT <a href="x'),
         ("a &amp", "A &amp;"),
-        ("gut <![=x]> so", "GUT <![=x]> so"),
+        ("gut <![=x]> so", "GUT <![=x]> SO"),
         ("gut <!-- nie zu", "GUT <!-- nie zu"),
         ("", ""),
     ],

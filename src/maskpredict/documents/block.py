@@ -105,3 +105,25 @@ def _cut(block: Block, edges: Sequence[int]) -> Iterator[tuple[int, Item]]:
         if isinstance(item, Tag):
             yield start, item
         start += size
+
+
+def is_changed(old: Block, new: Block) -> bool:
+    """Whether a block differs from another in more than where its texts are cut."""
+    return _joined(old) != _joined(new)
+
+
+def _joined(block: Block) -> list[Item]:
+    joined: list[Item] = []
+    for item in block:
+        last = joined[-1] if joined else None
+        if isinstance(item, Text) and isinstance(last, Text) and not (_has_element(item) or _has_element(last)):
+            joined[-1] = Text(last.text + item.text)
+        elif isinstance(item, Tag) or _has_element(item):
+            joined.append(item)
+        elif item.text:
+            joined.append(Text(item.text))
+    return joined
+
+
+def _has_element(text: Text) -> bool:
+    return text.source is not None and not isinstance(text.source, str)

@@ -37,7 +37,8 @@ class Catalogue:
 
     def _read(self) -> polib.POFile:
         try:
-            return polib.pofile(self._source, wrapwidth=0)
+            # polib takes the name of a file for that file; no name begins with a line break.
+            return polib.pofile(f"\n{self._source}", wrapwidth=0)
         except (OSError, ValueError, IndexError, AttributeError) as error:
             raise UserError(f"the message catalogue is damaged ({error}); check it with msgfmt.") from error
 

@@ -113,6 +113,7 @@ class _Reader:
         else:
             self.parts += [part for item in self._block if isinstance(item, Tag) for part in item.source]
         self._block, self._open = [], []
+        self._open_names.clear()
 
     def _add_inline(self, token: HtmlToken) -> None:
         number = len(self._block)

@@ -32,7 +32,7 @@ def _parted(source: str) -> PartedText:
             parts += [source[position : match.start(1)], len(blocks)]
             blocks.append([Text(json.loads(f'"{match[1]}"'), match[1])])
             position = match.end(1)
-    return PartedText([*parts, source[position:]], blocks, _spelled)
+    return PartedText([*parts, source[position:]], blocks, _spelled, whole=True)
 
 
 def _spelled(text: str) -> str:

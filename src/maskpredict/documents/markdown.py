@@ -17,6 +17,7 @@ from maskpredict.documents.encoded import read_encoded
 from maskpredict.documents.parted import PartedText
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+_LINE_END = re.compile(r"\r\n|\n|\r")
 _LINK_END = re.compile(
     r"\](?:\((?:[^()\\\"']|\\.|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|\((?:[^()\\]|\\.)*\))*\)|\[[^\]]*\])?", re.DOTALL
 )
@@ -38,9 +39,7 @@ def _parted(source: str) -> PartedText:
     front = _FRONT_MATTER.match(source)
     begin = front.end() if front else 0
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
-    lines = [begin]
-    for line in source[begin:].split("\n"):
-        lines.append(lines[-1] + len(line) + 1)
+    lines = [begin, *(match.end() for match in _LINE_END.finditer(source, begin)), len(source)]
     parts: list[str | int] = []
     blocks: list[Block] = []
     position = begin

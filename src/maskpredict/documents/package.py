@@ -15,7 +15,7 @@ from typing import Protocol, TypeAlias
 
 from lxml import etree
 
-from maskpredict.documents.block import Block
+from maskpredict.documents.block import Block, is_changed
 from maskpredict.documents.document import Document
 from maskpredict.errors import UserError
 
@@ -81,7 +81,7 @@ class XmlFile:
         root = parsed(self._content)
         paragraphs = zip(self._find(root), self.blocks, blocks, strict=True)
         changed = [
-            (paragraph, new) for paragraph, old, new in paragraphs if not self._in_place or list(old) != list(new)
+            (paragraph, new) for paragraph, old, new in paragraphs if not self._in_place or is_changed(old, new)
         ]
         for paragraph, block in changed:
             paragraph.fill(block)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from maskpredict.documents.block import Block, Tag
+from maskpredict.documents.block import Block, Tag, is_changed
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,9 @@ class PartedText:
         return "".join(part if isinstance(part, str) else self._spelled(part, blocks[part]) for part in self.parts)
 
     def _spelled(self, number: int, block: Block) -> str:
-        if self.whole and list(block) != list(self.blocks[number]):
+        if self.whole and is_changed(self.blocks[number], block):
             return self.spell("".join(item.text for item in block))
+        block = self.blocks[number] if self.whole else block
         written = (
             item.source or "" if isinstance(item, Tag) or item.source is not None else self.spell(item.text)
             for item in block

@@ -47,6 +47,11 @@ class _Mark:
     ends_after: bool = False
     """Closed in a later sentence."""
 
+    @property
+    def is_point(self) -> bool:
+        """True if it is around no text of this sentence."""
+        return self.start == self.end and not (self.begins_before or self.ends_after)
+
 
 @dataclass(frozen=True)
 class _Place:
@@ -145,15 +150,16 @@ class _Projection:
     def _places(self, parent: _Mark, start: int, end: int) -> list[_Place]:
         """Return where the marks directly inside another go, in order and without overlaps."""
         places: list[_Place] = []
-        # Points take no room, so they come last; wide marks have most evidence.
-        for mark in sorted(parent.inner, key=lambda mark: (mark.start == mark.end, mark.start - mark.end)):
-            if mark.start == mark.end:
+        # Those that reach an edge come first. Points take no room, so they come last; wide marks have most evidence.
+        for mark in sorted(parent.inner, key=_urgency):
+            if mark.is_point:
                 position = self._point(mark.start, start, end)
                 inside = next((p for p in places if p.start < position < p.end), None)
                 position = inside.end if inside else position
                 places.append(_Place(position, position, mark))
             else:
                 gaps = _gaps(places, start, end)
+                gaps = gaps[:1] if mark.begins_before else gaps[-1:] if mark.ends_after else gaps
                 places.append(_Place(*self._best_span(mark, gaps), mark))
         order = {id(mark): number for number, mark in enumerate(parent.inner)}
         return sorted(places, key=lambda place: (place.start, place.end, order[id(place.mark)]))
@@ -164,7 +170,8 @@ class _Projection:
         if exact is not None:
             return exact
         scores_W = self._scores(mark)
-        best, best_score = (gaps[-1][1], gaps[-1][1]), -np.inf
+        nowhere = gaps[0][0] if mark.begins_before else gaps[-1][1]
+        best, best_score = (nowhere, nowhere), -np.inf
         for start, end in gaps:
             chosen = [number for number, word in enumerate(self.words) if start <= word[0] and word[1] <= end]
             chosen = [number for number in chosen if self.is_word[number]] or chosen
@@ -271,6 +278,10 @@ class _Projection:
         words = [match.span() for match in _WORD.finditer(self.source) if self.source[match.start()].isalnum()]
         before = [word for word in words if word[0] <= position]
         return before[-1] if before else words[0] if words else (0, len(self.source))
+
+
+def _urgency(mark: _Mark) -> tuple[bool, bool, int]:
+    return not (mark.begins_before or mark.ends_after), mark.is_point, mark.start - mark.end
 
 
 def _best_run(scores: Weights, *, fixed_start: bool, fixed_end: bool) -> tuple[tuple[int, int], float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 import yaml
@@ -13,6 +14,8 @@ from maskpredict.documents.encoded import read_encoded
 from maskpredict.documents.parted import PartedText
 from maskpredict.errors import UserError
 
+_PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
+"""An anchor and a tag in front of a value."""
 _TEXT = "tag:yaml.org,2002:str"
 
 
@@ -31,6 +34,8 @@ def _parted(source: str) -> PartedText:
     position = 0
     for value in sorted((value for root in roots for value in _values(root)), key=lambda value: value.start_mark.index):
         start, end = value.start_mark.index, value.end_mark.index
+        properties = _PROPERTIES.match(source, start, end)
+        start = properties.end() if properties else start
         end = start + len(source[start:end].rstrip())
         parts += [source[position:start], len(blocks)]
         blocks.append([Text(value.value, source[start:end])])
