@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Mapping
+from typing import Any
 
 import docx
 import openpyxl
 import pptx
+from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
+from docx.text.paragraph import Paragraph
 from openpyxl.worksheet.table import Table
 
 
@@ -33,24 +36,24 @@ def word_file() -> bytes:
     return _saved(document)
 
 
-def _add_link(paragraph: docx.text.paragraph.Paragraph, address: str, text: str) -> None:
-    number = paragraph.part.relate_to(address, docx.opc.constants.RELATIONSHIP_TYPE.HYPERLINK, is_external=True)
-    link = OxmlElement("w:hyperlink")
+def _add_link(paragraph: Paragraph, address: str, text: str) -> None:
+    number = paragraph.part.relate_to(address, RELATIONSHIP_TYPE.HYPERLINK, is_external=True)
+    link: Any = OxmlElement("w:hyperlink")
     link.set(qn("r:id"), number)
     link.append(paragraph.add_run(text)._r)
     paragraph._p.append(link)
     paragraph.add_run(".")
 
 
-def _add_page_number(paragraph: docx.text.paragraph.Paragraph) -> None:
+def _add_page_number(paragraph: Paragraph) -> None:
     for kind in ("begin", "instruction", "separate", "text", "end"):
         run = paragraph.add_run("1" if kind == "text" else None)
         if kind == "instruction":
-            instruction = OxmlElement("w:instrText")
+            instruction: Any = OxmlElement("w:instrText")
             instruction.text = "PAGE"
             run._r.append(instruction)
         elif kind != "text":
-            mark = OxmlElement("w:fldChar")
+            mark: Any = OxmlElement("w:fldChar")
             mark.set(qn("w:fldCharType"), kind)
             run._r.append(mark)
     paragraph.add_run(" von vielen.")
@@ -79,9 +82,9 @@ def workbook() -> bytes:
     return _saved(book)
 
 
-def _saved(document: object) -> bytes:
+def _saved(document: Any) -> bytes:
     buffer = io.BytesIO()
-    document.save(buffer)  # type: ignore[attr-defined]
+    document.save(buffer)
     return buffer.getvalue()
 
 

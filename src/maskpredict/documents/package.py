@@ -80,9 +80,7 @@ class XmlFile:
         """As in `Document`."""
         root = parsed(self._content)
         paragraphs = zip(self._find(root), self.blocks, blocks, strict=True)
-        changed = [
-            (paragraph, new) for paragraph, old, new in paragraphs if not self._in_place or is_changed(old, new)
-        ]
+        changed = [(paragraph, new) for paragraph, old, new in paragraphs if not self._in_place or is_changed(old, new)]
         for paragraph, block in changed:
             paragraph.fill(block)
         return serialised(root) if changed else self._content
