@@ -9,6 +9,7 @@ import json
 import re
 import sys
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -27,6 +28,8 @@ class Case:
     """A sentence with tags, and the words of its translation that each may be around."""
 
     language: str
+    set: str
+    """development or test."""
     sentence: Sentence
     accepted: tuple[frozenset[str], ...]
     """By the number of the tag; for a point the word in front of it."""
@@ -36,8 +39,13 @@ def read_cases() -> list[Case]:
     """Read the test set."""
     rows = [line.split("\t") for line in CASES.read_text(encoding="utf-8").splitlines() if line[0] != "#"]
     return [
-        Case(language, _sentence(marked), tuple(frozenset(map(_plain, one.split("|"))) for one in accepted.split(";")))
-        for language, marked, accepted in rows
+        Case(
+            language,
+            name,
+            _sentence(marked),
+            tuple(frozenset(map(_plain, one.split("|"))) for one in accepted.split(";")),
+        )
+        for language, name, marked, accepted in rows
     ]
 
 
@@ -125,9 +133,9 @@ def main(output: Path) -> None:
     cases = read_cases()
     results = []
     for model, language in MODELS.items():
-        own = [case for case in cases if case.language == language]
-        for aligned in (True, False):
-            results.append(measure(model, own, aligned=aligned))
+        for name, aligned in product(("development", "test"), (True, False)):
+            own = [case for case in cases if (case.language, case.set) == (language, name)]
+            results.append({"set": name, **measure(model, own, aligned=aligned)})
             print({key: value for key, value in results[-1].items() if key != "wrong"}, file=sys.stderr)
     output.write_text(json.dumps({"results": results}, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
