@@ -118,7 +118,7 @@ def measure(model: str, cases: list[Case], *, aligned: bool) -> dict[str, Any]:
             wrong.append({"source": _spelled(list(case.sentence.items)), "translation": _spelled(items)})
     return {
         "model": model,
-        "aligned": aligned,
+        "placed_by": "alignment" if aligned else "order",
         "sentences": len(cases),
         "tags": total,
         "right_percent": round(100 * right / total, 1),
