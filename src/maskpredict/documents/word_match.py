@@ -43,8 +43,10 @@ class WordMatch:
         else:
             self._units = _spans(alignment.source, source)
             subwords = _spans(alignment.target, translation)
-            overlap_WT = np.array([[float(_overlap(word, part) > 0) for part in subwords] for word in self.words])
-            weights_TU = np.array(alignment.weights, dtype=np.float64)
+            shape = len(self.words), len(subwords), len(self._units)
+            overlaps = [[float(_overlap(word, subword) > 0) for subword in subwords] for word in self.words]
+            overlap_WT = np.array(overlaps, dtype=np.float64).reshape(shape[:2])
+            weights_TU = np.array(alignment.weights, dtype=np.float64).reshape(shape[1:])
             self._weights_WU = (overlap_WT[:, :, None] * weights_TU[None]).max(axis=1, initial=0.0)
 
     def words_in(self, span: Span) -> list[int]:

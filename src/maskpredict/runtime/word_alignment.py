@@ -15,6 +15,7 @@ from itertools import chain
 import numpy as np
 
 from maskpredict.decoding.decoder import Decoder
+from maskpredict.decoding.masked import WORDS_PER_MASK
 from maskpredict.tokenizer import Tokenizer, Tokenizers
 
 MAX_UNITS = 32
@@ -56,6 +57,11 @@ def align(
     drops = np.maximum(log_probs[0] - log_probs[1:], 0.0).T
     unit_sizes = tuple(sum(_subwords(unit, tokenizers.source)[0]) for unit in units)
     return WordAlignment(unit_sizes, tuple(sizes), tuple(tuple(row) for row in drops.tolist()))
+
+
+def alignment_drafts(tokens: int) -> int:
+    """Return how many drafts, at most, are decoded to align a source of this many subwords."""
+    return WORDS_PER_MASK * (1 + min(tokens, MAX_UNITS))
 
 
 def joined_alignment(parts: Sequence[WordAlignment]) -> WordAlignment:

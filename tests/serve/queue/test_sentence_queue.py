@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -69,6 +70,16 @@ def test_candidates_count_in_the_size_of_a_batch(model: ServedModel) -> None:
         waiting = queue(batch=4)
         waiting.put([sentence(model, name, length_candidates=2) for name in "abc"])
         assert names(waiting.take()) == ["a", "b"]
+
+    in_loop(test())
+
+
+def test_an_alignment_counts_in_the_size_of_a_batch(model: ServedModel) -> None:
+    async def test() -> None:
+        waiting = queue(batch=40)
+        aligned = [replace(sentence(model, name), line=Line(name, align=True)) for name in "ab"]
+        waiting.put([*aligned, sentence(model, "c")])
+        assert [names(waiting.take()) for _ in range(2)] == [["a", "c"], ["b"]]
 
     in_loop(test())
 

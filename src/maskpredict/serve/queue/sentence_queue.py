@@ -19,6 +19,7 @@ from typing import Any
 from maskpredict.runtime.batching import batch_key
 from maskpredict.runtime.lines import Line
 from maskpredict.runtime.translation import Translation
+from maskpredict.runtime.word_alignment import alignment_drafts
 from maskpredict.serve.queue.errors import QueueFull
 from maskpredict.serve.queue.models import ServedModel
 
@@ -51,9 +52,12 @@ class QueuedSentence:
 
     @cached_property
     def cost(self) -> int:
-        """Tokens it adds to a batch: padded source width times target drafts."""
+        """Tokens it adds to a batch: padded source width times target drafts, with those of an alignment."""
         settings = dict(self.settings)
-        return self.model.width(self.tokens) * settings.get("length_candidates", settings.get("beam_size", 1))
+        drafts: int = settings.get("length_candidates", settings.get("beam_size", 1))
+        if self.line.align:
+            drafts += alignment_drafts(self.tokens)
+        return self.model.width(self.tokens) * drafts
 
 
 class SentenceQueue:
