@@ -72,6 +72,11 @@ def test_a_tag_that_goes_on_beyond_the_sentence_reaches_its_edge() -> None:
     assert spelled(place_tags(source, "We go tomorrow morning", None)) == "We go</0> tomorrow morning"
 
 
+def test_a_tag_around_a_space_is_around_no_word() -> None:
+    source = sentence("Wir gehen", (OPEN, 0), " ", (CLOSE, 0), "morgen schwimmen")
+    assert "<0></0>" in spelled(place_tags(source, "We will swim tomorrow", None))
+
+
 def test_a_sentence_that_stays_the_same_keeps_its_tags_where_they_are() -> None:
     source = sentence("a ", (OPEN, 0), " ", (CLOSE, 0), "b")
     assert place_tags(source, source.text, None) == list(source.items)

@@ -30,7 +30,7 @@ class Mark:
 
 def tag_tree(sentence: Sentence) -> Mark:
     """Return the marks of a sentence, inside a mark over all of it."""
-    size = len(sentence.text)
+    text, size = sentence.text, len(sentence.text)
     opened = {item.pair for item in sentence.items if isinstance(item, Tag) and item.kind is TagKind.OPEN}
     closes = [item for item in sentence.items if isinstance(item, Tag) and item.kind is TagKind.CLOSE]
     root = Mark(0, size)
@@ -44,8 +44,10 @@ def tag_tree(sentence: Sentence) -> Mark:
             stack[-1].inner.append(Mark(position, size, open=item, ends_after=True))
             stack.append(stack[-1].inner[-1])
         elif isinstance(item, Tag) and item.kind is TagKind.CLOSE:
-            stack[-1].close, stack[-1].end, stack[-1].ends_after = item, position, False
-            stack.pop()
+            mark = stack.pop()
+            mark.close, mark.end, mark.ends_after = item, position, False
+            if not any(map(str.isalnum, text[mark.start : position])) and not mark.begins_before:
+                mark.start = position  # around a space or the like, which a translation may not have
         elif isinstance(item, Tag):
             stack[-1].inner.append(Mark(position, position + len(item.text), point=item))
         position += len(item.text)
