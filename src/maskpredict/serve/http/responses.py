@@ -8,8 +8,8 @@ from typing import Any
 
 from maskpredict.decoding.trace import Pass, Trace
 from maskpredict.runtime.translation import Translation
+from maskpredict.serve.queue.detection import Detection
 from maskpredict.serve.queue.texts import TranslatedText
-from maskpredict.serve.text.detection import Detection
 
 MAX_TRACED_TOKENS = 100_000
 """Predicted tokens in all traces of a response, some megabytes; further sentences have no trace."""

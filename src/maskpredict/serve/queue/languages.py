@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from maskpredict.errors import UserError
+from maskpredict.serve.queue.detection import Detection, LanguageDetector
 from maskpredict.serve.queue.models import ServedModel
-from maskpredict.serve.text.detection import Detection, LanguageDetector
 
 AUTO = "auto"
 """Source language of a request that asks for detection."""

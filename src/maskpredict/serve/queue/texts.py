@@ -14,10 +14,10 @@ from maskpredict.documents.html import HtmlMarkup
 from maskpredict.documents.plain import PlainText
 from maskpredict.runtime.lines import Line
 from maskpredict.runtime.translation import Translation
+from maskpredict.serve.queue.detection import Detection
 from maskpredict.serve.queue.languages import AUTO
 from maskpredict.serve.queue.models import ServedModel
 from maskpredict.serve.queue.service import TranslationService
-from maskpredict.serve.text.detection import Detection
 
 SENTENCES_AT_ONCE = 64
 """Sentences of a document in the queue."""

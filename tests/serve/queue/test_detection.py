@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from maskpredict.serve.text.detection import LanguageDetector
+from maskpredict.serve.queue.detection import LanguageDetector
 
 GERMAN = """
 Wo ist hier der Bahnhof?

@@ -1,1 +1,0 @@
-"""Text processing without models: language detection."""
