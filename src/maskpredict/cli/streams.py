@@ -75,8 +75,8 @@ def output(path: Path | None, *, flush_lines: bool = False) -> Iterator[LineWrit
             yield LineWriter(compressed, flush_lines=flush_lines)
 
 
-def with_progress(items: Iterable[T], description: str) -> Iterator[T]:
-    """The items, with their count on stderr after a few seconds if stderr is a terminal."""
+def with_progress(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
+    """The items, with their count on stderr after a few seconds if stderr is a terminal; `total` if it is known."""
     started, task = time.monotonic(), None
     with ExitStack() as stack:
         for done, item in enumerate(items, 1):
@@ -84,11 +84,11 @@ def with_progress(items: Iterable[T], description: str) -> Iterator[T]:
             if task is not None:
                 task.advance()
             elif time.monotonic() - started > SECONDS_UNTIL_PROGRESS and _shows_progress():
-                task = _started_task(stack, description, done)
+                task = _started_task(stack, description, done, total)
 
 
-def _started_task(stack: ExitStack, description: str, done: int) -> Task:
-    task = stack.enter_context(Progress()).task(description)
+def _started_task(stack: ExitStack, description: str, done: int, total: int | None) -> Task:
+    task = stack.enter_context(Progress()).task(description, total)
     task.advance(done)
     return task
 

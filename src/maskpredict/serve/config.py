@@ -9,6 +9,8 @@ from pathlib import Path
 
 from maskpredict.errors import UserError
 
+PACKED_FACTOR = 10
+"""Limit of the bytes of a file, relative to that of its text: office programs add formats and pictures."""
 _POSITIVE = (
     "workers",
     "max_queue",
@@ -63,7 +65,7 @@ class ServiceConfig:
     batch_limit: int = 100
     """Texts in a request."""
     file_limit: int = 100_000
-    """Bytes in a file."""
+    """Characters of text in a file; the file itself may have ten times as many bytes."""
     rate_limit: int = 0
     """Requests per minute from one address, in each worker; 0 means no limit."""
     api_keys_file: Path | None = None

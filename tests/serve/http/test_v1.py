@@ -113,7 +113,7 @@ def test_alternatives_come_with_scores_best_first(client: httpx.Client) -> None:
 
 def test_a_detected_language_is_reported(client: httpx.Client) -> None:
     answer = ask(client, q=SENTENCE, source="auto")
-    assert answer["detectedLanguage"] == {"language": "xx", "confidence": 50}
+    assert answer["detectedLanguage"] == {"language": "xx", "confidence": 0}
 
 
 def test_a_text_in_the_target_language_has_no_sentences_to_translate(client: httpx.Client) -> None:

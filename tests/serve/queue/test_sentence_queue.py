@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -96,6 +97,16 @@ def test_a_batch_takes_no_longer_than_a_turn_unless_one_sentence_alone_does(mode
         waiting = queue(batch=100)
         put(waiting, [sentence(model, name, price=70) for name in "abc"] + [sentence(model, "long", price=500)])
         assert [computed(waiting) for _ in range(3)] == [["a", "b"], ["c"], ["long"]]
+
+    in_loop(test())
+
+
+def test_an_alignment_counts_in_the_size_of_a_batch(model: ServedModel) -> None:
+    async def test() -> None:
+        waiting = queue(batch=40)
+        aligned = [replace(sentence(model, name), line=Line(name, align=True)) for name in "ab"]
+        put(waiting, [*aligned, sentence(model, "c")])
+        assert [computed(waiting) for _ in range(2)] == [["a", "c"], ["b"]]
 
     in_loop(test())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator
@@ -24,6 +25,8 @@ from maskpredict.serve.http.schemas import LANGUAGE_MARK
 from maskpredict.serve.queue.languages import AUTO
 from maskpredict.serve.queue.service import TranslationService
 
+MAX_OPEN_DOCUMENTS = 2
+"""Documents that are translated at a time, since one may need much memory; others wait."""
 logger = logging.getLogger(__name__)
 
 
@@ -34,6 +37,7 @@ def create_app(config: ServiceConfig) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         with TemporaryDirectory(prefix="maskpredict-") as folder:
+            app.state.open_documents = asyncio.Semaphore(MAX_OPEN_DOCUMENTS)
             app.state.downloads = DownloadStore(config.files_folder or Path(folder))
             service.start()
             logger.info("process %d is ready", os.getpid())

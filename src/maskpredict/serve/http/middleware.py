@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from maskpredict.serve.caller import CALLER, Caller
-from maskpredict.serve.config import ServiceConfig
+from maskpredict.serve.config import PACKED_FACTOR, ServiceConfig
 from maskpredict.serve.http.access import client_of_address
 from maskpredict.serve.http.errors import INTERNAL_ERROR, ApiError, error_response
 from maskpredict.serve.logs import fields, log_unexpected_error
@@ -133,7 +133,7 @@ class RequestReader:
     def __init__(self, app: ASGIApp, config: ServiceConfig) -> None:
         self.app, self.seconds = app, config.read_timeout
         # A character takes up to 12 bytes: two escapes in JSON, or four in a form. 65,536 bytes are for other fields.
-        self.max_bytes = max(12 * config.char_limit, config.file_limit) + 65_536
+        self.max_bytes = max(12 * config.char_limit, PACKED_FACTOR * config.file_limit) + 65_536
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle an ASGI connection."""

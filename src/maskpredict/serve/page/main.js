@@ -5,6 +5,7 @@ import { addressOf, get, ServerError, useKey } from "./api.js";
 import { createAsker } from "./ask.js";
 import { installCopy } from "./clipboard.js";
 import { curlCommand } from "./curl.js";
+import { installDocuments } from "./documents.js";
 import { EXAMPLES } from "./examples.js";
 import { possible, renderLanguages, swapped } from "./languages.js";
 import { createSettings } from "./settings.js";
@@ -180,6 +181,7 @@ window.addEventListener("hashchange", () => {
   text.value = state.text;
   update({});
 });
+installDocuments(byId("document"), pair);
 installTheme(byId("theme"));
 installCopy(byId("copy"), () => bench.text());
 installCopy(byId("curl-copy"), () => byId("curl-command").textContent);

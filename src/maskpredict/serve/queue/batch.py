@@ -11,6 +11,7 @@ from typing import Any
 from maskpredict.runtime.batching import batch_key
 from maskpredict.runtime.lines import Line
 from maskpredict.runtime.translation import Translation
+from maskpredict.runtime.word_alignment import alignment_drafts
 from maskpredict.serve.queue.models import ServedModel
 from maskpredict.serve.queue.shares import QueuedRequest
 from maskpredict.serve.queue.slices import SlicedWork
@@ -49,9 +50,12 @@ class QueuedSentence:
 
     @cached_property
     def cost(self) -> int:
-        """Tokens it adds to a batch: padded source width times target drafts."""
+        """Tokens it adds to a batch: padded source width times target drafts, with those of an alignment."""
         settings = dict(self.settings)
-        return self.model.width(self.tokens) * settings.get("length_candidates", settings.get("beam_size", 1))
+        drafts: int = settings.get("length_candidates", settings.get("beam_size", 1))
+        if self.line.align:
+            drafts += alignment_drafts(self.tokens)
+        return self.model.width(self.tokens) * drafts
 
     @cached_property
     def seconds(self) -> float:

@@ -14,6 +14,7 @@ from maskpredict.decoding.drafts import MAX_SPLITS
 from maskpredict.decoding.hypothesis import Gap
 from maskpredict.runtime.lines import Line, clean
 from maskpredict.runtime.templates import parse_template
+from maskpredict.runtime.word_alignment import alignment_drafts
 from maskpredict.tokenizer import Tokenizer
 
 RUN_POSITIONS = 16
@@ -39,8 +40,9 @@ def price(line: Line, tokens: int, decoding: Any, target: Tokenizer, max_positio
     drafts = _drafts(line, tokens, decoding.drafts_per_sentence, target, max_positions)
     passes = decoding.most_passes(drafts.predicted)
     encoding = ENCODER_RUNS * (tokens + RUN_POSITIONS)
+    aligning = alignment_drafts(tokens) * (drafts.length + RUN_POSITIONS) if line.align else 0
     pinning = drafts.count * drafts.pin_trials * PIN_POSITIONS
-    return encoding + pinning + drafts.count * passes * (drafts.length + RUN_POSITIONS)
+    return encoding + aligning + pinning + drafts.count * passes * (drafts.length + RUN_POSITIONS)
 
 
 def _drafts(line: Line, tokens: int, candidates: int, target: Tokenizer, longest: int) -> _Drafts:

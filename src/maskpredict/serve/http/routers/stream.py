@@ -20,8 +20,7 @@ from maskpredict.serve.http.schemas import StreamRequest
 from maskpredict.serve.logs import log_unexpected_error
 from maskpredict.serve.queue.errors import ServiceBusy
 from maskpredict.serve.queue.service import AcceptedRequest, TranslationService
-from maskpredict.serve.queue.texts import PreparedText, TranslatedText, prepare_text
-from maskpredict.serve.text.segmented_text import SegmentedText
+from maskpredict.serve.queue.texts import PreparedText, TranslatedText, as_text, prepare_text
 
 router = APIRouter(prefix="/v1", tags=["maskpredict"], responses=ERRORS)
 
@@ -51,7 +50,7 @@ async def stream(
     """
     access.authorize(request, query.api_key)
     access.check_size([query.q])
-    prepared = prepare_text(service, query.q, query.source, query.target, SegmentedText.from_text)
+    prepared = await prepare_text(service, query.q, query.source, query.target, as_text)
     accepted = await service.accept(prepared.lines, {**decoding_settings(query), "trace": True})
     events = _events(service, prepared, accepted, traced=query.trace)
     return StreamingResponse(events, media_type="text/event-stream", headers=_HEADERS)

@@ -1,15 +1,10 @@
-"""German and English are recognised from a few words, other languages by the models' vocabularies."""
+"""Languages are recognised from a few words."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from maskpredict.corpus.reading import Pair
-from maskpredict.corpus.vocabulary import VocabularyConfig, learn_tokenizers
-from maskpredict.model.folder import ModelFolder
-from maskpredict.serve.text.detection import LanguageDetector
+from maskpredict.serve.queue.detection import LanguageDetector
 
 GERMAN = """
 Wo ist hier der Bahnhof?
@@ -105,7 +100,7 @@ def lines(text: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def detector() -> LanguageDetector:
-    return LanguageDetector(["de", "en"], {})
+    return LanguageDetector(["de", "en"])
 
 
 @pytest.mark.parametrize(("code", "text"), [("de", GERMAN), ("en", ENGLISH)])
@@ -118,13 +113,13 @@ def test_sentences_are_recognised(detector: LanguageDetector, code: str, text: s
 @pytest.mark.parametrize(("code", "text"), [("de", GERMAN), ("en", ENGLISH)])
 def test_most_sentences_are_recognised_surely(detector: LanguageDetector, code: str, text: str) -> None:
     sure = [line for line in lines(text) if detector.detect(line)[0].confidence >= 90]
-    assert len(sure) >= 0.9 * len(lines(text))
+    assert len(sure) >= 0.8 * len(lines(text))
 
 
 def test_every_language_gets_a_whole_number_and_the_likeliest_comes_first(detector: LanguageDetector) -> None:
     found = detector.detect("Das Wetter wird am Wochenende besser.")
     assert [one.language for one in found] == ["de", "en"]
-    assert found[0].confidence == 100
+    assert found[0].confidence > 95
     assert all(isinstance(one.confidence, int) and 0 <= one.confidence <= 100 for one in found)
 
 
@@ -146,15 +141,10 @@ def test_a_huge_text_takes_no_longer_than_its_beginning(detector: LanguageDetect
     assert detector.detect("der Hund " * 200_000)[0].language == "de"
 
 
-def test_languages_without_word_lists_are_told_apart_by_their_vocabularies(sentences: list[str]) -> None:
-    pairs = [Pair(sentence, sentence[::-1].upper()) for sentence in sentences]
-    tokenizers = learn_tokenizers(pairs, VocabularyConfig(size=60, joint=False))
-    detector = LanguageDetector(["xx", "yy"], {"xx": tokenizers.source, "yy": tokenizers.target})
-    assert detector.detect(sentences[-1])[0].language == "xx"
-    assert detector.detect(sentences[-1][::-1].upper())[0].language == "yy"
+def test_a_language_that_the_library_does_not_know_is_never_found() -> None:
+    detector = LanguageDetector(["xx", "de"])
+    assert [one.language for one in detector.detect("Der Hund schläft.")] == ["de", "xx"]
 
 
-def test_a_shared_vocabulary_tells_nothing(cmlm_folder: Path) -> None:
-    tokenizers = ModelFolder.read(cmlm_folder).tokenizers
-    detector = LanguageDetector(["xx", "yy"], {"xx": tokenizers.source, "yy": tokenizers.target})
-    assert {one.confidence for one in detector.detect("luri tisa")} == {50}
+def test_a_region_does_not_matter() -> None:
+    assert LanguageDetector(["pt-BR", "en"]).detect("O cachorro dorme no jardim.")[0].language == "pt-BR"
