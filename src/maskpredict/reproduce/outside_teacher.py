@@ -26,11 +26,10 @@ from maskpredict.corpus.reading import CorpusConfig, Pair, read_pairs
 from maskpredict.decoding.settings import OnePassSettings
 from maskpredict.distill.by_text import distill_text
 from maskpredict.distill.by_text.report import REPORT_FILE
-from maskpredict.distill.teachers import TeacherConfig, open_teacher
-from maskpredict.distill.teachers.process import best_translations
+from maskpredict.distill.teachers import TeacherConfig, best_translations, open_teacher
 from maskpredict.errors import UserError
 from maskpredict.evaluate.reference_set import sets_from_data
-from maskpredict.evaluate.significance import Comparison, compare_systems
+from maskpredict.evaluate.significance import compare_systems
 from maskpredict.model.folder import ModelFolder
 from maskpredict.new_folder import new_folder
 from maskpredict.reproduce.evaluation import score_name
@@ -96,9 +95,9 @@ def teacher_translator(recipe: Recipe) -> Callable[[Mapping[str, Any], list[str]
     return lambda settings, lines: best_translations(open_teacher(teacher_config(recipe, settings)), lines)
 
 
-def paired_tests(config: EvaluateStageConfig, data: Path, results: Path) -> dict[str, Comparison]:
-    """Paired tests of the student's translations against the teacher's, by test split; saved in RESULTS/paired."""
-    dataset, compared = Dataset(data), {}
+def paired_tests(config: EvaluateStageConfig, data: Path, results: Path) -> None:
+    """Write RESULTS/paired: tests of the student's translations against the teacher's, for each test split."""
+    dataset = Dataset(data)
     systems = [("teacher", config.teacher[0]), *(("student", settings) for settings in config.student)]
     for split in (split for split in dataset.splits if split not in ("train", "valid")):
         names = [score_name(system, settings, split) for system, settings in systems]
@@ -110,8 +109,6 @@ def paired_tests(config: EvaluateStageConfig, data: Path, results: Path) -> dict
         (results / PAIRED).mkdir(exist_ok=True)
         path = results / PAIRED / f"{split}.json"
         path.write_text(json.dumps(asdict(comparison), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        compared[split] = comparison
-    return compared
 
 
 def race(recipe: Recipe, run: Path, work: Path, seconds: float | None, *, quiet: bool) -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from maskpredict.bench.racers.base import ComputeSettings, Entry
+from maskpredict.bench.racers.outside_teacher_process import TeacherProcess
 from maskpredict.distill.teachers import TeacherConfig
-from maskpredict.distill.teachers.process import TeacherProcess
 
 COMPUTE_TYPES = {
     "transformers": ("float32", "bfloat16", "float16"),
@@ -48,5 +48,6 @@ def outside_teacher_racers(
                 what=f"the teacher {teacher.teacher} in its own engine" + (f", beam {count}" if known else ""),
             )
             device = compute.device.partition(":")[0]
-            # The batches of a race are small enough to be computed at once.
-            yield OutsideTeacherRacer(entry, replace(teacher, device=device, batch_tokens=1_000_000, **settings))
+            # A batch of a race is computed at once, on all threads.
+            at_once: dict[str, Any] = {"batch_tokens": 1_000_000, "parallel_batches": 1}
+            yield OutsideTeacherRacer(entry, replace(teacher, device=device, **at_once, **settings))

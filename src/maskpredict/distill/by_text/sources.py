@@ -125,6 +125,6 @@ def provenance(config: TextDistillConfig, digest: str, corpora: list[SourceCorpu
 
 _NO_INFLUENCE = {
     *("teacher", "out", "data", "text", "device", "threads", "processes", "seconds", "shard", "batch_tokens"),
-    *("command_lines", "command_seconds"),
+    *("parallel_batches", "command_lines", "command_seconds"),
 }
 """Settings that do not change the text: paths, which the checksums stand for, and the use of the machine."""

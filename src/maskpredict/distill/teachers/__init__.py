@@ -6,11 +6,11 @@ import hashlib
 from pathlib import Path
 
 from maskpredict.corpus.dataset import sha256
-from maskpredict.distill.teachers.base import ScoredText, TeacherConfig, TextTeacher
+from maskpredict.distill.teachers.base import ScoredText, TeacherConfig, TextTeacher, best_translations
 from maskpredict.extras import require
 from maskpredict.runtime.find_model import find_model
 
-__all__ = ["ScoredText", "TeacherConfig", "TextTeacher", "open_teacher", "teacher_digest"]
+__all__ = ["ScoredText", "TeacherConfig", "TextTeacher", "best_translations", "open_teacher", "teacher_digest"]
 
 _WEIGHTS = ("*.safetensors", "model.bin", "pytorch_model*.bin")
 

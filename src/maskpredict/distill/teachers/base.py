@@ -34,6 +34,12 @@ class TextTeacher(Protocol):
         """Mean log-probability of the subwords of each target; `UserError` if the teacher has no scores."""
 
 
+def best_translations(teacher: TextTeacher, lines: Sequence[str]) -> list[str]:
+    """The best translation of each line; empty for one that is too long for the teacher."""
+    found = {index: texts for batch in teacher.translate(lines) for index, texts in batch.items()}
+    return [next((text.text for text in found.get(index, [])), "") for index in range(len(lines))]
+
+
 @dataclass(frozen=True, kw_only=True)
 class TeacherConfig:
     """A teacher with its languages, search and arithmetic."""
@@ -72,6 +78,8 @@ class TeacherConfig:
     """Arithmetic of the teacher; auto is half precision on a GPU, and what a CTranslate2 folder is stored in."""
     threads: PositiveInt | None = None
     """CPU threads; none leaves the choice to the teacher's library."""
+    parallel_batches: PositiveInt | None = None
+    """Batches that CTranslate2 computes at a time on a CPU, each with its share of the threads; none: one a thread."""
     command_lines: PositiveInt = 1_000
     """Lines that a command gets at once."""
     command_seconds: PositiveFloat = 600.0

@@ -59,18 +59,19 @@ class CTranslate2Teacher:
         self.source, self.target = _sentencepiece(folder)
         self.frame = _frame(folder, config)
         device = _device(config.device)
-        parallel = config.threads or (os.cpu_count() or 1) if device == "cpu" else 1
+        threads = config.threads or os.cpu_count() or 1
+        # Whole batches in parallel, each on a thread, are faster than a batch on all threads.
+        parallel = config.parallel_batches or threads if device == "cpu" else 1
         self.budget = (config.batch_tokens or BATCH_TOKENS[device] * config.beam_size) // config.beam_size
         self.chunk = CHUNK_BATCHES * parallel
         try:
-            # Whole batches in parallel, each on a thread, are faster than a batch on all threads.
             self.engine = ctranslate2.Translator(
                 str(folder),
                 device=device,
                 device_index=int(os.environ.get("LOCAL_RANK", "0")) if device == "cuda" else 0,
                 compute_type="default" if config.compute_type == "auto" else config.compute_type,
                 inter_threads=parallel,
-                intra_threads=1 if device == "cpu" else 0,
+                intra_threads=max(1, threads // parallel),
             )
         except (RuntimeError, ValueError) as error:
             raise UserError(f"the teacher {folder} cannot be loaded: {str(error).rstrip('.')}.") from error

@@ -1,4 +1,4 @@
-"""A teacher in a process of its own, for races: threads of two engines in one process slow each other down."""
+"""A teacher from outside in a process of its own: threads of two engines in one process slow each other down."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, TextIO
 
+from maskpredict.bench.racers.ctranslate2_process import OPENMP_SETTINGS
 from maskpredict.config import from_dict, to_dict
-from maskpredict.distill.teachers import TeacherConfig, TextTeacher, open_teacher
+from maskpredict.distill.teachers import TeacherConfig, TextTeacher, best_translations, open_teacher
 from maskpredict.errors import UserError
 
 
@@ -21,8 +22,13 @@ class TeacherProcess:
 
     def __init__(self, config: TeacherConfig) -> None:
         """Start the process and load the teacher."""
+        openmp = {} if "OMP_WAIT_POLICY" in os.environ else OPENMP_SETTINGS
         self.running = subprocess.Popen(
-            [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+            [sys.executable, "-m", __name__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, **openmp},
+            encoding="utf-8",
         )
         weakref.finalize(self, _end, self.running)
         self._request(to_dict(config))
@@ -43,12 +49,6 @@ class TeacherProcess:
         if "error" in response:
             raise UserError(response["error"])
         return response["result"]
-
-
-def best_translations(teacher: TextTeacher, lines: Sequence[str]) -> list[str]:
-    """The best translation of each line; empty for one that is too long for the teacher."""
-    found = {index: texts for batch in teacher.translate(lines) for index, texts in batch.items()}
-    return [next((text.text for text in found.get(index, [])), "") for index in range(len(lines))]
 
 
 def _end(running: subprocess.Popen[str]) -> None:
