@@ -151,7 +151,8 @@ def test_data_can_be_prepared_and_packed(runtime: Installation, tmp_path: Path) 
         ("export onnx de-en graphs", "`maskpredict export` needs PyTorch", "export"),
         (
             "serve",
-            "`maskpredict serve` needs FastAPI, uvicorn, prometheus-client, python-multipart, py3langid, lxml and polib",
+            "`maskpredict serve` needs FastAPI, uvicorn, prometheus-client, python-multipart, py3langid, lxml and "
+            "polib",
             "serve",
         ),
     ],
