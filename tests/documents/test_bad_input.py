@@ -50,9 +50,9 @@ def test_a_damaged_file_inside_is_refused() -> None:
 def test_a_zip_bomb_is_refused_before_it_is_unpacked() -> None:
     bomb = archive({"mimetype": b"", "word/document.xml": b" " * 60_000_000})
     assert len(bomb) < 100_000
-    start = time.perf_counter()
+    start = time.process_time()
     assert "too large" in refusal("a.docx", bomb)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 3
 
 
 def test_an_archive_that_lies_about_its_sizes_is_refused() -> None:
@@ -113,16 +113,16 @@ def test_a_format_that_is_not_known_is_refused() -> None:
 )  # fmt: skip
 def test_no_document_takes_long(name: str, unit: str) -> None:
     content = (unit * (50_000 // len(unit))).encode()
-    start = time.perf_counter()
+    start = time.process_time()
     with suppress(UserError):
         translated(name, content)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_deeply_nested_fields_take_no_time() -> None:
     field = '<w:r><w:fldChar w:fldCharType="begin"/></w:r>'
     xml = f"<w:document {WORD}><w:body><w:p>{field * 20_000}<w:r><w:t>Ein Hund.</w:t></w:r></w:p></w:body></w:document>"
     content = archive({"x": b"", "word/document.xml": xml.encode()})
-    start = time.perf_counter()
+    start = time.process_time()
     translated("a.docx", content)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5

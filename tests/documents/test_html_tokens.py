@@ -88,8 +88,8 @@ def parsed_text(markup: str) -> str:
      "<a/", "<script><!--", "<script>-", "<a b=c ", "< ", "<?", "<!--->", "<b>"],
 )  # fmt: skip
 def test_no_input_takes_long(unit: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     found: list[HtmlToken] = list(html_tokens(unit * (100_000 // len(unit))))
     for token in found:
         _ = token.attributes
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 3

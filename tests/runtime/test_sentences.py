@@ -104,9 +104,9 @@ def test_a_very_long_word_is_cut_anywhere() -> None:
 
 @pytest.mark.parametrize("unit", [".", '."', "a. ", "A. ", "a", ". ", "。", '"', " ", "3. "])
 def test_no_text_takes_long(unit: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     list(sentence_spans(unit * (100_000 // len(unit)), "de"))
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
 
 
 @given(st.text(alphabet='aB3 .!?,…"„“)\t。é', max_size=120), st.sampled_from(["de", "en", "zh", "zz", "nowhere-x"]))
