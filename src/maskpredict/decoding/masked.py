@@ -21,6 +21,7 @@ class MaskedDecoder(Decoder):
 
     settings_type: ClassVar[type] = MaskPredictSettings
     reserves_slot: ClassVar[bool] = True
+    can_pin: ClassVar[bool] = True
 
     def start(self, requests: Sequence[Request], settings: MaskPredictSettings) -> StartedTranslation:
         """As in `Decoder`: all passes at once where the engine can, else one after the other."""

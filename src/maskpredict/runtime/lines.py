@@ -34,6 +34,8 @@ class Line:
     """Decode at the length of this text."""
     template: str | tuple[str | None, ...] | None = None
     """A target with gaps: as text, or a subword for every position, the end mark included, and None for a gap."""
+    number: int = 1
+    """Place in the input, which errors name."""
 
     @property
     def is_plain(self) -> bool:
@@ -51,18 +53,15 @@ class LineCodec:
         self.max_positions, self.max_input = max_positions, max_input
         self.threads, self.pretokenized = threads, pretokenized
 
-    def requests(self, lines: Sequence[Line], first: int) -> list[list[Request]]:
-        """Return each line as one request, as several if it is too long, or as none if it has no text.
-
-        `first` is the number of the first line.
-        """
+    def requests(self, lines: Sequence[Line]) -> list[list[Request]]:
+        """Return each line as one request, as several if it is too long, or as none if it has no text."""
         texts = [clean(line.source) for line in lines]
         per_line = []
-        for number, (line, text, ids) in enumerate(zip(lines, texts, self._all_ids(texts), strict=True), first):
+        for line, text, ids in zip(lines, texts, self._all_ids(texts), strict=True):
             try:
                 per_line.append(self._requests(line, text, ids))
             except UserError as error:
-                raise UserError(f"line {number}: {error}") from error
+                raise UserError(f"line {line.number}: {error}") from error
         return per_line
 
     def _all_ids(self, texts: list[str]) -> list[list[int]]:
@@ -164,6 +163,8 @@ class LineCodec:
         ids = self._ids(clean(phrase), self.target)
         if not ids:
             raise UserError(f"the pin {phrase!r} has no text; leave it out.")
+        if self.target.special.unk in ids:
+            raise UserError(f"the pin {phrase!r} has characters that the model's vocabulary lacks; pin other words.")
         return Pin(tuple(ids), place)
 
     def _check_target(self, length: int) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from maskpredict.runtime.judge import Judge
 from maskpredict.runtime.lines import Line, LineCodec, PinLike
 from maskpredict.runtime.out_of_memory import start_splitting
 from maskpredict.runtime.settings import resolve_settings
+from maskpredict.runtime.text.protection import Protection
+from maskpredict.runtime.text.steps import Steps, in_step, unprotected
 from maskpredict.runtime.translation import Translation, joined
 from maskpredict.systems import find_decoder
 
@@ -35,6 +38,23 @@ logger = logging.getLogger(__name__)
 
 MAX_CACHED_SETTINGS = 256
 """Combinations of settings in a translator's cache."""
+
+
+@dataclass(frozen=True)
+class _Options:
+    """Options of one call of a translator."""
+
+    settings: Any
+    collapse_repeats: bool
+    max_batch_size: int | None
+    batch_type: BatchType
+
+    def without(self, token: int) -> _Options:
+        """Return the same options with a token that is never produced."""
+        suppressed = self.settings.suppress_tokens
+        if token in suppressed:
+            return self
+        return replace(self, settings=replace(self.settings, suppress_tokens=(*suppressed, token)))
 
 
 class Translator:
@@ -73,6 +93,9 @@ class Translator:
         self.generation = contents.generation
         logger.info("Computing in %s on %s, by %s.", self.compute_type, self.device, self.engine.name)
         self.max_input_length = _input_limit(contents.config.max_positions, max_input_length)
+        self._protection = Protection(
+            contents.tokenizers, contents.languages, can_pin=self.decoder.can_pin, longest=self.max_input_length
+        )
         self._resolved: dict[str, Any] = {}
         self._settings({})  # raises an error now if generation.json is damaged
         self.judge = None if judge is None else self._opened_judge(judge)
@@ -92,6 +115,7 @@ class Translator:
         collapse_repeats: bool = False,
         max_batch_size: int | None = None,
         batch_type: BatchType = "tokens",
+        raw: bool = False,
         **settings: Any,
     ) -> list[Translation]:
         """Translate each text; one without words gives an empty translation.
@@ -100,7 +124,8 @@ class Translator:
         the model folder, or of the preset that a CMLM's `speed` names (`fast`, `balanced`, `best`). `pins` are phrases
         that each translation must contain. With `references` each translation gets the length of its reference. With
         `pretokenized`, texts are subwords between spaces. `collapse_repeats` drops a subword that equals its left
-        neighbour. `max_batch_size` limits memory, not the result.
+        neighbour. `max_batch_size` limits memory, not the result. Placeholders, addresses, numbers and the like survive
+        unchanged, see docs/text.md; with `raw` a translation is exactly what the model writes.
         """
         lines = [
             Line(text, tuple(own_pins), reference)
@@ -114,6 +139,7 @@ class Translator:
                 max_batch_size=max_batch_size,
                 batch_type=batch_type,
                 window=max(1, len(lines)),
+                raw=raw,
                 **settings,
             )
         )
@@ -138,24 +164,46 @@ class Translator:
         max_batch_size: int | None = None,
         batch_type: BatchType = "tokens",
         window: int | None = None,
+        raw: bool = False,
         **settings: Any,
     ) -> Iterator[Translation]:
         """Translate lines, each with its constraints, for `translate`, `translate_stream` and `fill`."""
         resolved = self._settings(settings)
+        options = _Options(resolved, collapse_repeats, max_batch_size, batch_type)
         codec = self._codec(pretokenized)
-        n_best = resolved.num_hypotheses > 1
-        remaining, first = iter(lines), 1
-        while block := list(islice(remaining, window or self.engine.window)):
-            per_line = codec.requests(block, first)
-            requests = [request for line_requests in per_line for request in line_requests]
-            translations: dict[int, Translation] = {}
-            for batch, results in self._results(requests, resolved, max_batch_size, batch_type):
-                for index, best in zip(batch, results, strict=True):
-                    translations[index] = codec.translation(best, collapse_repeats=collapse_repeats, n_best=n_best)
-            in_order = (translations[index] for index in range(len(requests)))
-            for line_requests in per_line:
-                yield joined(list(islice(in_order, len(line_requests))))
-            first += len(block)
+        numbered = (replace(line, number=number) for number, line in enumerate(lines, 1))
+        while block := list(islice(numbered, window or self.engine.window)):
+            if raw or pretokenized:
+                yield from self._translated(block, codec, options)
+            else:
+                yield from self._protected(block, codec, options)
+
+    def _protected(self, lines: list[Line], codec: LineCodec, options: _Options) -> list[Translation]:
+        """Translate lines so that what must not change does not."""
+        steps = in_step(map(self._protect, lines))
+        try:
+            asked = next(steps)
+            while True:
+                asked = steps.send(self._translated(asked, codec, options))
+                options = options.without(self.tokenizers.target.special.unk)
+        except StopIteration as finished:
+            translations: list[Translation] = finished.value
+            return translations
+
+    def _protect(self, line: Line) -> Steps:
+        # A reference gives the length of what the model writes for exactly this source.
+        return unprotected(line) if line.reference is not None else self._protection.line(line)
+
+    def _translated(self, lines: list[Line], codec: LineCodec, options: _Options) -> list[Translation]:
+        per_line = codec.requests(lines)
+        requests = [request for line_requests in per_line for request in line_requests]
+        n_best = options.settings.num_hypotheses > 1
+        translations: dict[int, Translation] = {}
+        for batch, results in self._results(requests, options):
+            for index, best in zip(batch, results, strict=True):
+                translations[index] = codec.translation(best, collapse_repeats=options.collapse_repeats, n_best=n_best)
+        in_order = (translations[index] for index in range(len(requests)))
+        return [joined(list(islice(in_order, len(line_requests)))) for line_requests in per_line]
 
     def score(self, sources: Sequence[str], targets: Sequence[str], **options: Any) -> list[Translation]:
         """Return the targets with the scores that `translate` gives them under the same settings.
@@ -204,19 +252,19 @@ class Translator:
         return resolved
 
     def _results(
-        self, requests: list[Request], settings: Any, max_batch_size: int | None, batch_type: BatchType
+        self, requests: list[Request], options: _Options
     ) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
         """Yield batches of the requests' indices, each with its hypotheses.
 
         A GPU computes the next batch while the caller processes one.
         """
-        translates = self.judge or self.decoder
+        translates, settings = self.judge or self.decoder, options.settings
 
         def start(batch: list[int]) -> Callable[[], list[list[Hypothesis]]]:
             chosen = [requests[index] for index in batch]
             return start_splitting(lambda part: translates.start(part, settings), chosen, self.engine)
 
-        to_start = batches(requests, settings, self.decoder, max_batch_size, batch_type)
+        to_start = batches(requests, settings, self.decoder, options.max_batch_size, options.batch_type)
         started = ((batch, start(batch)) for batch in to_start)
         # `pairwise` starts the next batch before it yields one; the last is paired with an empty batch.
         for (batch, finish), _ in pairwise(chain(started, [([], list)])):
@@ -247,6 +295,10 @@ def _aligned(
 ) -> Iterator[tuple[str, Sequence[PinLike], str | None]]:
     if isinstance(texts, str):
         raise UserError("translate takes a list of texts; put the one text into a list.")
+    if any(isinstance(phrases, str) for phrases in pins):
+        raise UserError(
+            "pins is a list of phrases for each text; put the phrases of one text into a list of their own."
+        )
     for name, given in (("pins", pins), ("references", references)):
         if given is not None and len(given) != len(texts):
             raise UserError(f"there are {len(texts)} texts and {len(given)} entries of {name}; give one for each.")
