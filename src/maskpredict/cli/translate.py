@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from maskpredict.runtime.lines import Line, PinLike
     from maskpredict.runtime.translation import Translation
 
-_PLACED = re.compile(r"(.+)@(\d+)")
+_PLACED = re.compile(r"(.+)@(-?\d+)")
 
 
 def translate(
@@ -35,6 +35,7 @@ def translate(
     reference: Annotated[Path | None, typer.Option(help="Reference translations, for --gold-length.")] = None,
     gold_length: Annotated[bool, typer.Option("--gold-length", help="Decode at the reference's length.")] = False,
     pretokenized: options.Pretokenized = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Do not protect placeholders, addresses, numbers, ...")] = False,
     collapse_repeats: Annotated[
         bool, typer.Option("--collapse-repeats", help="Drop subwords that equal their left neighbour.")
     ] = False,
@@ -81,13 +82,14 @@ def translate(
     translations = translator.translate_lines(
         lines,
         pretokenized=pretokenized,
+        raw=raw,
         collapse_repeats=collapse_repeats,
         max_batch_size=batch_tokens,
         window=1 if typed or play else None,
         **settings,
     )
     with output(output_file, flush_lines=typed) as out:
-        for line, translation in zip(sources, with_progress(translations, "Translating"), strict=True):
+        for line, translation in zip(sources, with_progress(translations, "Translating", output_file), strict=True):
             if play:
                 _play(line.source, translation)
             else:
@@ -108,7 +110,11 @@ def _lines(file: Path | None, reference: Path | None, pins: tuple[PinLike, ...])
 
 def _pin(text: str) -> PinLike:
     placed = _PLACED.fullmatch(text)
-    return (placed[1], int(placed[2])) if placed else text
+    if placed is None:
+        return text
+    if int(placed[2]) < 0:
+        raise UserError(f"--pin {text} has a negative position; the first subword of a translation is at position 0.")
+    return placed[1], int(placed[2])
 
 
 def _write(out: LineWriter, format: TranslateFormat, source: str, translation: Translation) -> None:

@@ -159,19 +159,20 @@ def _escaped(characters: Sequence[str]) -> str:
 
 def _whole_word(text: str, span: Span) -> Span:
     """Return a name with the letters that it is written together with, as in {count}-fach."""
-    if span.kind is not SpanKind.NAME:
+    if span.kind is SpanKind.SYMBOL:
         return span
-    before = _WORD_BEFORE.search(text, 0, span.start)
-    after = _WORD_AFTER.match(text, span.end)
-    return Span(before.start() if before else span.start, after.end() if after else span.end, span.kind)
+    before, after = _WORD_BEFORE.search(text, 0, span.start), _WORD_AFTER.match(text, span.end)
+    if before is None and after is None:
+        return span
+    return Span(before.start() if before else span.start, after.end() if after else span.end)
 
 
 def _joined(spans: Sequence[Span], text: str) -> list[Span]:
     """Return names with only punctuation between them, as in {hours}:{minutes}, as one."""
     joined: list[Span] = []
     for span in merged_spans(spans):
-        names = joined and joined[-1].kind is span.kind is SpanKind.NAME
-        if names and _NO_SPACE.fullmatch(text, joined[-1].end, span.start):
+        are_names = joined and SpanKind.SYMBOL not in (joined[-1].kind, span.kind)
+        if are_names and _NO_SPACE.fullmatch(text, joined[-1].end, span.start):
             span = Span(joined.pop().start, span.end)
         joined.append(span)
     return joined
