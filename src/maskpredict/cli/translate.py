@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,6 +32,9 @@ def translate(
     pin: Annotated[
         list[str] | None,
         typer.Option(help="Phrase that every translation contains; PHRASE@3 places it at position 3; repeatable."),
+    ] = None,
+    glossary: Annotated[
+        Path | None, typer.Option(help="Terms and their translations, as .tsv, .csv or .tbx: docs/glossaries.md.")
     ] = None,
     reference: Annotated[Path | None, typer.Option(help="Reference translations, for --gold-length.")] = None,
     gold_length: Annotated[bool, typer.Option("--gold-length", help="Decode at the reference's length.")] = False,
@@ -78,7 +82,9 @@ def translate(
     )
     typed = is_interactive(file)
     translator = options.open_translator(model, device, compute_type, engine, threads, judge)
-    lines, sources = itertools.tee(_lines(file, reference, tuple(_pin(text) for text in pin or ())))
+    terms = None if glossary is None else translator.open_glossary(glossary)
+    given = _lines(file, reference, tuple(_pin(text) for text in pin or ()))
+    lines, sources = itertools.tee(replace(line, glossary=terms) for line in given)
     translations = translator.translate_lines(
         lines,
         pretokenized=pretokenized,

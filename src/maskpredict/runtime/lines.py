@@ -8,15 +8,26 @@ from dataclasses import dataclass, replace
 
 from maskpredict.corpus.reading import printable
 from maskpredict.decoding.drafts import shortest_with
-from maskpredict.decoding.hypothesis import Gap, Hypothesis, Pin, Request
+from maskpredict.decoding.hypothesis import Contrast, Gap, Hypothesis, Pin, Request
 from maskpredict.errors import UserError
+from maskpredict.runtime.glossary.glossary import Glossary
 from maskpredict.runtime.splitting import hard_cut, pieces_of
 from maskpredict.runtime.templates import Template, parse_template
 from maskpredict.runtime.translation import Translation
-from maskpredict.tokenizer import Tokenizer, Tokenizers
+from maskpredict.tokenizer import Tokenizer, Tokenizers, word_continuations
 
-PinLike = str | tuple[str, int]
-"""A phrase that must appear, anywhere or with its first subword at a place counted from 0."""
+
+@dataclass(frozen=True)
+class TermPin:
+    """The translation of a glossary's term."""
+
+    phrase: str
+    contrast: str
+    """The source with another word in place of the term, which shows where in the translation the phrase belongs."""
+
+
+PinLike = str | tuple[str, int] | TermPin
+"""A phrase that must appear, anywhere or with its first subword at a place counted from 0; or a glossary's term."""
 
 MAX_TOKENIZER_THREADS, LINES_PER_THREAD = 8, 16
 """Threads that tokenize many lines, so that a fast GPU does not wait; a few lines use one."""
@@ -34,6 +45,8 @@ class Line:
     """Decode at the length of this text."""
     template: str | tuple[str | None, ...] | None = None
     """A target with gaps: as text, or a subword for every position, the end mark included, and None for a gap."""
+    glossary: Glossary | None = None
+    """Terms that the translation must have where their sources occur."""
     number: int = 1
     """Place in the input, which errors name."""
 
@@ -155,17 +168,30 @@ class LineCodec:
         return Request(source, template=tuple(Gap(1) if known is None else (known,) for known in ids[:-1]))
 
     def _pins(self, pins: Sequence[PinLike]) -> tuple[Pin, ...]:
-        pinned = [self._pin(*((pin, None) if isinstance(pin, str) else pin)) for pin in pins]
+        pinned = [self._pin(pin) for pin in pins]
         self._check_target(shortest_with(pinned, self.target.special.mask))
         return tuple(pinned)
 
-    def _pin(self, phrase: str, place: int | None) -> Pin:
+    def _pin(self, pin: PinLike) -> Pin:
+        if isinstance(pin, TermPin):
+            contrast = Contrast(
+                self._ended(self._ids(clean(pin.contrast), self.source)), word_continuations(self.target)
+            )
+            return Pin(self._phrase("term", pin.phrase), None, contrast)
+        phrase, place = (pin, None) if isinstance(pin, str) else pin
+        return Pin(self._phrase("pin", phrase), place)
+
+    def check_term(self, phrase: str) -> None:
+        """Refuse the translation of a term that the model cannot say."""
+        self._check_target(len(self._phrase("term", phrase)) + 1)
+
+    def _phrase(self, kind: str, phrase: str) -> tuple[int, ...]:
         ids = self._ids(clean(phrase), self.target)
         if not ids:
-            raise UserError(f"the pin {phrase!r} has no text; leave it out.")
+            raise UserError(f"the {kind} {phrase!r} has no text; leave it out.")
         if self.target.special.unk in ids:
-            raise UserError(f"the pin {phrase!r} has characters that the model's vocabulary lacks; pin other words.")
-        return Pin(tuple(ids), place)
+            raise UserError(f"the {kind} {phrase!r} has characters that the model's vocabulary lacks; use other words.")
+        return tuple(ids)
 
     def _check_target(self, length: int) -> None:
         if length > self.max_positions - 1:

@@ -23,6 +23,8 @@ from maskpredict.model.folder import ModelFolder
 from maskpredict.model.padding import ROWS
 from maskpredict.runtime.batching import BatchType, batches
 from maskpredict.runtime.find_model import find_model
+from maskpredict.runtime.glossary.glossary import Glossary
+from maskpredict.runtime.glossary.reading import read_glossary
 from maskpredict.runtime.judge import Judge
 from maskpredict.runtime.lines import Line, LineCodec, PinLike
 from maskpredict.runtime.out_of_memory import start_splitting
@@ -111,6 +113,7 @@ class Translator:
         *,
         pins: Sequence[Sequence[PinLike]] | None = None,
         references: Sequence[str] | None = None,
+        glossary: Glossary | str | Path | None = None,
         pretokenized: bool = False,
         collapse_repeats: bool = False,
         max_batch_size: int | None = None,
@@ -122,13 +125,15 @@ class Translator:
 
         `settings` are those of the model's system (`MaskPredictSettings`, `BeamSettings`); missing ones are those of
         the model folder, or of the preset that a CMLM's `speed` names (`fast`, `balanced`, `best`). `pins` are phrases
-        that each translation must contain. With `references` each translation gets the length of its reference. With
-        `pretokenized`, texts are subwords between spaces. `collapse_repeats` drops a subword that equals its left
-        neighbour. `max_batch_size` limits memory, not the result. Placeholders, addresses, numbers and the like survive
-        unchanged, see docs/text.md; with `raw` a translation is exactly what the model writes.
+        that each translation must contain, `glossary` is a `Glossary` or the file of one (docs/glossaries.md). With
+        `references` each translation gets the length of its reference. With `pretokenized`, texts are subwords between
+        spaces. `collapse_repeats` drops a subword that equals its left neighbour. `max_batch_size` limits memory, not
+        the result. Placeholders, addresses, numbers and the like survive unchanged (docs/text.md); with `raw` a
+        translation is exactly what the model writes.
         """
+        terms = None if glossary is None else self.open_glossary(glossary)
         lines = [
-            Line(text, tuple(own_pins), reference)
+            Line(text, tuple(own_pins), reference, glossary=terms)
             for text, own_pins, reference in _aligned(texts, pins or [()] * len(texts), references)
         ]
         return list(
@@ -143,6 +148,22 @@ class Translator:
                 **settings,
             )
         )
+
+    def open_glossary(self, glossary: Glossary | str | Path) -> Glossary:
+        """Read a glossary's file, and refuse a glossary that this model cannot use."""
+        if not isinstance(glossary, Glossary):
+            glossary = read_glossary(Path(glossary), self.languages)
+        if (glossary.source_language, glossary.target_language) != (self.languages.source, self.languages.target):
+            raise UserError(
+                f"the glossary is from {glossary.source_language} to {glossary.target_language}, and the model from "
+                f"{self.languages}; use one of the model's languages."
+            )
+        if not self.decoder.can_pin:
+            raise UserError(f"models of the system {self.system} cannot use a glossary; use a CMLM.")
+        codec = self._codec(pretokenized=False)
+        for term in glossary.terms:
+            codec.check_term(term.target)
+        return glossary
 
     def translate_stream(
         self, texts: Iterable[str], *, window: int | None = None, **options: Any

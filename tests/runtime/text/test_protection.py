@@ -68,6 +68,7 @@ def test_plain_sentences_are_translated_exactly_as_without_protection(german: Tr
         "Der Ausschuss wird morgen über diesen Bericht abstimmen.",
         "Wo ist der Bahnhof?",
         "Im Jahr 1998 kamen drei Schiffe an, und 250 Gäste blieben.",
+        "Fragen Sie Ihren Arzt.",
         "„Das ist gut“, sagte sie - und ging.",
     ]
     assert german.translate(sentences) == german.translate(sentences, raw=True)

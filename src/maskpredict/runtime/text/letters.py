@@ -34,6 +34,8 @@ def letters_of(text: str, usual: Callable[[str], str]) -> Letters:
         # A word that is known in capitals, such as NATO, is no shouting.
         shouted = [word for word in _WORD.findall(text) if usual(word) != word]
         return Letters.CAPITALS if sum(map(len, shouted)) >= _MIN_CAPITALS else Letters.USUAL
+    if text.endswith((".", "!", "?")):  # a sentence, in which Sie and nouns may leave no word without a capital
+        return Letters.USUAL
     words = []
     for match in _WORD.finditer(text):
         if not match[0][0].isupper():

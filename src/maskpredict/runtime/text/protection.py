@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from maskpredict.languages import Languages
-from maskpredict.runtime.lines import Line, clean
+from maskpredict.runtime.glossary.glossary import Match
+from maskpredict.runtime.lines import Line, TermPin, clean
 from maskpredict.runtime.splitting import split_text
 from maskpredict.runtime.text.frame import Frame, ended, same_ending
 from maskpredict.runtime.text.letters import Letters, UsualSpelling, letters_of
@@ -24,7 +25,7 @@ from maskpredict.runtime.text.numbers import convert_number, missing_numbers
 from maskpredict.runtime.text.sayable import SayableCharacters
 from maskpredict.runtime.text.spans import Span, SpanKind, blanked, find_spans, merged_spans
 from maskpredict.runtime.text.stand_ins import Disguise, StandIns
-from maskpredict.runtime.text.steps import Steps, in_step
+from maskpredict.runtime.text.steps import Steps, in_step, unprotected
 from maskpredict.runtime.translation import EMPTY, Translation, assembled
 from maskpredict.tokenizer import Tokenizer, Tokenizers
 
@@ -92,7 +93,7 @@ class Protection:
             disguise = self._disguise(fragment, spans, is_retry)
             if disguise is None:
                 break
-            (translation,) = yield [self._line(fragment, disguise, is_retry)]
+            translation = yield from self._with_terms(self._line(fragment, disguise, is_retry))
             candidates = translation.hypotheses or (translation,)
             whole = [one for one in candidates if self._is_whole(fragment, spans, disguise, one.text)]
             if whole or (is_retry and not fragment.line.is_plain):
@@ -108,6 +109,25 @@ class Protection:
             return replace(line, pins=(*line.pins, *disguise.originals))
         return line
 
+    def _with_terms(self, line: Line) -> Steps:
+        """Translate a line with the terms of its glossary; soft ones are pinned if they are not there by themselves."""
+        if line.glossary is None or line.template is not None:
+            return (yield from unprotected(line))
+        matches = line.glossary.find(line.source)
+        pinned = [match for match in matches if not match.term.soft]
+        translation = yield from unprotected(self._with_pins(line, pinned))
+        if all(match.term.soft <= line.glossary.is_in(match.term, translation.text) for match in matches):
+            return translation
+        return (yield from unprotected(self._with_pins(line, matches)))
+
+    def _with_pins(self, line: Line, matches: Sequence[Match]) -> Line:
+        name = self._stand_ins.other_than(line.source)
+        terms = [
+            TermPin(match.term.target, line.source[: match.start] + name + line.source[match.end :])
+            for match in matches
+        ]
+        return replace(line, pins=(*line.pins, *terms))
+
     def _cut(self, fragment: _Fragment, spans: Sequence[Span]) -> Steps:
         """Translate what is between the spans alone."""
         parts: list[str] = []
@@ -120,10 +140,10 @@ class Protection:
             parts += [before, core, after, self._shown(fragment, span)]
             end = span.end
         lines = [replace(fragment.line, source=self._source(fragment, core)) for core in cores.values()]
-        translations = (yield lines) if lines else []
+        translations = yield from in_step(map(self._with_terms, lines))
         finished: list[str | Translation] = list(parts)
         for (place, core), translation in zip(cores.items(), translations, strict=True):
-            text = fragment.letters.applied(self._finished(core, translation.text))
+            text = fragment.letters.applied(self._finished(fragment, core, translation.text))
             finished[place] = replace(translation, text=text)
         return assembled(finished)
 
@@ -149,12 +169,14 @@ class Protection:
     def _restored(self, fragment: _Fragment, disguise: Disguise, translation: Translation) -> Translation:
         if not fragment.is_free:
             return disguise.removed(translation, lambda text: text)
-        finished = replace(translation, text=self._finished(fragment.text, translation.text))
+        finished = replace(translation, text=self._finished(fragment, fragment.text, translation.text))
         return disguise.removed(finished, fragment.letters.applied)
 
-    def _finished(self, source: str, translation: str) -> str:
+    def _finished(self, fragment: _Fragment, source: str, translation: str) -> str:
         """Return a translation that begins and ends as its source does: with a capital, and with a mark, or without."""
         text = same_ending(source, _UNKNOWN.sub("", translation))
+        if fragment.line.glossary is not None and source[:1].isupper():
+            return _capitalized(text)
         word = _WORD.match(text)
         if word is None or not source[:1].islower() or not self._usual_target(word[0]).islower():
             return text

@@ -11,15 +11,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from maskpredict.decoding.trace import Trace
-from maskpredict.runtime.lines import Line
+from maskpredict.runtime.lines import Line, PinLike, TermPin
 from maskpredict.runtime.text.spans import Span, SpanKind
 from maskpredict.runtime.translation import Translation
-from maskpredict.tokenizer import Tokenizers
+from maskpredict.tokenizer import WORD_START, Tokenizers
 
 NAMES = ("Barroso", "Washington", "London", "Paris", "Madrid", "Boston", "Martin", "Tom", "Schulz", "Berlin")
 NUMBERS = ("47", "83", "29", "64", "58", "92")
 """Names and numbers that the shipped models were found to copy best."""
-_WORD_START = "▁"
 
 
 @dataclass(frozen=True)
@@ -46,6 +45,10 @@ class StandIns:
         """Return the same, others first: what was lost once may be lost again."""
         half = len(self.names) // 2
         return StandIns(self.names[half:] + self.names[:half], self.numbers[2:] + self.numbers[:2])
+
+    def other_than(self, text: str) -> str:
+        """Return a name that a text does not contain, or nothing if there is none."""
+        return next((name for name in self.names if name.lower() not in text.lower()), "")
 
     def chosen(self, text: str, spans: Sequence[Span]) -> list[str] | None:
         """Return one for each span that the text does not contain, or None if there are too few."""
@@ -84,8 +87,7 @@ class Disguise:
             template = tuple(token and self._token(token, self._names) for token in template)
         elif template is not None:
             template = self._hidden(template)
-        pins = tuple(self._hidden(pin) if isinstance(pin, str) else (self._hidden(pin[0]), pin[1]) for pin in line.pins)
-        return replace(line, source=self.text, pins=pins, template=template)
+        return replace(line, source=self.text, pins=tuple(map(self._hidden_pin, line.pins)), template=template)
 
     def is_whole(self, translation: str) -> bool:
         """Return True if each name is in the translation exactly once."""
@@ -124,6 +126,11 @@ class Disguise:
             text = text.replace(original, name)
         return text
 
+    def _hidden_pin(self, pin: PinLike) -> PinLike:
+        if isinstance(pin, str):
+            return self._hidden(pin)
+        return pin if isinstance(pin, TermPin) else (self._hidden(pin[0]), pin[1])
+
     def _in_tokens(self, tokens: list[str]) -> list[str]:
         return [self._token(token, self.originals) for token in tokens]
 
@@ -141,5 +148,5 @@ class Disguise:
 
     @staticmethod
     def _token(token: str, texts: Mapping[str, str]) -> str:
-        text = token.removeprefix(_WORD_START)
+        text = token.removeprefix(WORD_START)
         return token.removesuffix(text) + texts[text] if text in texts else token
