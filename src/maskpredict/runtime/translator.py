@@ -10,28 +10,27 @@ number of threads. The exception are rare near ties on a GPU in half precision, 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, islice, pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from maskpredict.decoding.hypothesis import Hypothesis, Request
+from maskpredict.decoding.hypothesis import Hypothesis
 from maskpredict.engines import load_engine
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder
 from maskpredict.model.padding import ROWS
 from maskpredict.runtime.batching import BatchType, batches
+from maskpredict.runtime.blocks import BlockTranslator
 from maskpredict.runtime.find_model import find_model
 from maskpredict.runtime.glossary.glossary import Glossary
 from maskpredict.runtime.glossary.reading import read_glossary
 from maskpredict.runtime.judge import Judge
 from maskpredict.runtime.lines import Line, LineCodec, PinLike
-from maskpredict.runtime.out_of_memory import start_splitting
 from maskpredict.runtime.settings import resolve_settings
 from maskpredict.runtime.text.protection import Protection
-from maskpredict.runtime.text.steps import Steps, in_step, unprotected
-from maskpredict.runtime.translation import Translation, joined
+from maskpredict.runtime.translation import Translation
 from maskpredict.systems import find_decoder
 
 __all__ = ["Translation", "Translator"]
@@ -40,23 +39,6 @@ logger = logging.getLogger(__name__)
 
 MAX_CACHED_SETTINGS = 256
 """Combinations of settings in a translator's cache."""
-
-
-@dataclass(frozen=True)
-class _Options:
-    """Options of one call of a translator."""
-
-    settings: Any
-    collapse_repeats: bool
-    max_batch_size: int | None
-    batch_type: BatchType
-
-    def without(self, token: int) -> _Options:
-        """Return the same options with a token that is never produced."""
-        suppressed = self.settings.suppress_tokens
-        if token in suppressed:
-            return self
-        return replace(self, settings=replace(self.settings, suppress_tokens=(*suppressed, token)))
 
 
 class Translator:
@@ -189,42 +171,16 @@ class Translator:
         **settings: Any,
     ) -> Iterator[Translation]:
         """Translate lines, each with its constraints, for `translate`, `translate_stream` and `fill`."""
-        resolved = self._settings(settings)
-        options = _Options(resolved, collapse_repeats, max_batch_size, batch_type)
-        codec = self._codec(pretokenized)
+        codec, resolved = self._codec(pretokenized), self._settings(settings)
+        blocks = BlockTranslator(
+            self.decoder, self.judge, codec, resolved, collapse_repeats, max_batch_size, batch_type
+        )
         numbered = (replace(line, number=number) for number, line in enumerate(lines, 1))
         while block := list(islice(numbered, window or self.engine.window)):
             if raw or pretokenized:
-                yield from self._translated(block, codec, options)
+                yield from blocks.translate(block)
             else:
-                yield from self._protected(block, codec, options)
-
-    def _protected(self, lines: list[Line], codec: LineCodec, options: _Options) -> list[Translation]:
-        """Translate lines so that what must not change does not."""
-        steps = in_step(map(self._protect, lines))
-        try:
-            asked = next(steps)
-            while True:
-                asked = steps.send(self._translated(asked, codec, options))
-                options = options.without(self.tokenizers.target.special.unk)
-        except StopIteration as finished:
-            translations: list[Translation] = finished.value
-            return translations
-
-    def _protect(self, line: Line) -> Steps:
-        # A reference gives the length of what the model writes for exactly this source.
-        return unprotected(line) if line.reference is not None else self._protection.line(line)
-
-    def _translated(self, lines: list[Line], codec: LineCodec, options: _Options) -> list[Translation]:
-        per_line = codec.requests(lines)
-        requests = [request for line_requests in per_line for request in line_requests]
-        n_best = options.settings.num_hypotheses > 1
-        translations: dict[int, Translation] = {}
-        for batch, results in self._results(requests, options):
-            for index, best in zip(batch, results, strict=True):
-                translations[index] = codec.translation(best, collapse_repeats=options.collapse_repeats, n_best=n_best)
-        in_order = (translations[index] for index in range(len(requests)))
-        return [joined(list(islice(in_order, len(line_requests)))) for line_requests in per_line]
+                yield from blocks.translate_protected(block, self._protection)
 
     def score(self, sources: Sequence[str], targets: Sequence[str], **options: Any) -> list[Translation]:
         """Return the targets with the scores that `translate` gives them under the same settings.
@@ -271,25 +227,6 @@ class Translator:
                 self._resolved.clear()
             self._resolved[key] = resolved
         return resolved
-
-    def _results(
-        self, requests: list[Request], options: _Options
-    ) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
-        """Yield batches of the requests' indices, each with its hypotheses.
-
-        A GPU computes the next batch while the caller processes one.
-        """
-        translates, settings = self.judge or self.decoder, options.settings
-
-        def start(batch: list[int]) -> Callable[[], list[list[Hypothesis]]]:
-            chosen = [requests[index] for index in batch]
-            return start_splitting(lambda part: translates.start(part, settings), chosen, self.engine)
-
-        to_start = batches(requests, settings, self.decoder, options.max_batch_size, options.batch_type)
-        started = ((batch, start(batch)) for batch in to_start)
-        # `pairwise` starts the next batch before it yields one; the last is paired with an empty batch.
-        for (batch, finish), _ in pairwise(chain(started, [([], list)])):
-            yield batch, finish()
 
     def _codec(self, pretokenized: bool) -> LineCodec:
         positions, threads = self.engine.config.max_positions, self.engine.threads

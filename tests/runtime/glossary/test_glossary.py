@@ -140,3 +140,8 @@ def test_a_model_that_cannot_pin_gets_a_sentence(autoregressive_folder: Path) ->
     translator = Translator(autoregressive_folder)
     with pytest.raises(UserError, match="cannot use a glossary; use a CMLM"):
         translator.translate(["luri."], glossary=Glossary([Term("luri", "IRUL")], "xx", "yy"))
+
+
+def test_a_glossary_and_raw_exclude_each_other(german: Translator) -> None:
+    with pytest.raises(UserError, match="leave out raw or pretokenized, or the glossary"):
+        german.translate(["Guten Morgen."], glossary=Glossary([Term("Hund", "hound")], "de", "en"), raw=True)

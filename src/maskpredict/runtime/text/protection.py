@@ -12,13 +12,13 @@ A line with nothing to protect is translated as it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from maskpredict.languages import Languages
 from maskpredict.runtime.glossary.glossary import Match
 from maskpredict.runtime.lines import Line, TermPin, clean
-from maskpredict.runtime.splitting import split_text
+from maskpredict.runtime.text.fragments import Fragment, edges, fragments_of, has_letters
 from maskpredict.runtime.text.frame import Frame, ended, same_ending
 from maskpredict.runtime.text.letters import Letters, UsualSpelling, letters_of
 from maskpredict.runtime.text.numbers import convert_number, missing_numbers
@@ -27,33 +27,11 @@ from maskpredict.runtime.text.spans import Span, SpanKind, blanked, find_spans, 
 from maskpredict.runtime.text.stand_ins import Disguise, StandIns
 from maskpredict.runtime.text.steps import Steps, in_step, unprotected
 from maskpredict.runtime.translation import EMPTY, Translation, assembled
-from maskpredict.tokenizer import Tokenizer, Tokenizers
+from maskpredict.tokenizer import Tokenizers
 
-_WORD, _LETTER = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_]")
-_EDGES = re.compile(r"([\W_]*)(.*?)(\s*[(\[„“\"»«]*\s*)", re.DOTALL)
-MAX_TOGETHER, PART_OF_LONG_LINE = 96, 48
-"""Subwords of the longest line that is translated as a whole, and of the parts that a longer one is split into."""
-_BETWEEN_CLAUSES = ",; \t\u00a0"
+_WORD = re.compile(r"[^\W\d_]+")
 _UNKNOWN = re.compile(r"\s*⁇")
 """What tokenizers write for a word outside of their vocabulary."""
-
-
-@dataclass(frozen=True)
-class _Fragment:
-    """Words of a line that are translated together."""
-
-    line: Line
-    spans: Sequence[Span]
-    letters: Letters
-
-    @property
-    def text(self) -> str:
-        return self.line.source
-
-    @property
-    def is_free(self) -> bool:
-        """True unless a template gives the form of the translation."""
-        return not isinstance(self.line.template, str)
 
 
 class Protection:
@@ -78,16 +56,14 @@ class Protection:
         if isinstance(line.template, str):
             frame, letters = replace(frame, opening="", closing=""), Letters.USUAL
         inner = replace(line, source=frame.text)
-        parts = (
-            list(_parts(inner, spans, letters, self._source_tokenizer))
-            if line.is_plain
-            else [_Fragment(inner, spans, letters)]
-        )
-        translations = iter((yield from in_step(self._steps(part) for part in parts if isinstance(part, _Fragment))))
+        parts: list[str | Fragment] = [Fragment(inner, spans, letters)]
+        if line.is_plain:
+            parts = list(fragments_of(inner, spans, letters, self._source_tokenizer))
+        translations = iter((yield from in_step(self._steps(part) for part in parts if isinstance(part, Fragment))))
         finished = [part if isinstance(part, str) else next(translations) for part in parts]
         return assembled([frame.opening, *finished, frame.closing])
 
-    def _steps(self, fragment: _Fragment) -> Steps:
+    def _steps(self, fragment: Fragment) -> Steps:
         spans = list(fragment.spans)
         for is_retry in (False, True):
             disguise = self._disguise(fragment, spans, is_retry)
@@ -102,7 +78,7 @@ class Protection:
             spans = merged_spans([*spans, *self._missing_numbers(fragment, spans, candidates[0].text)])
         return (yield from self._cut(fragment, spans))
 
-    def _line(self, fragment: _Fragment, disguise: Disguise, is_retry: bool) -> Line:
+    def _line(self, fragment: Fragment, disguise: Disguise, is_retry: bool) -> Line:
         line = disguise.line(fragment.line)
         fits = len(self._source_tokenizer.encode(line.source)) <= self._longest
         if is_retry and self._can_pin and line.template is None and fits:
@@ -114,11 +90,12 @@ class Protection:
         if line.glossary is None or line.template is not None:
             return (yield from unprotected(line))
         matches = line.glossary.find(line.source)
-        pinned = [match for match in matches if not match.term.soft]
-        translation = yield from unprotected(self._with_pins(line, pinned))
-        if all(match.term.soft <= line.glossary.is_in(match.term, translation.text) for match in matches):
-            return translation
-        return (yield from unprotected(self._with_pins(line, matches)))
+        forced = [match for match in matches if not match.term.soft]
+        translation = yield from unprotected(self._with_pins(line, forced))
+        missing = [
+            match for match in matches if match.term.soft and not line.glossary.is_in(match.term, translation.text)
+        ]
+        return (yield from unprotected(self._with_pins(line, [*forced, *missing]))) if missing else translation
 
     def _with_pins(self, line: Line, matches: Sequence[Match]) -> Line:
         name = self._stand_ins.other_than(line.source)
@@ -128,14 +105,14 @@ class Protection:
         ]
         return replace(line, pins=(*line.pins, *terms))
 
-    def _cut(self, fragment: _Fragment, spans: Sequence[Span]) -> Steps:
+    def _cut(self, fragment: Fragment, spans: Sequence[Span]) -> Steps:
         """Translate what is between the spans alone."""
         parts: list[str] = []
         cores: dict[int, str] = {}
         end = 0
         for span in [*spans, Span(len(fragment.text), len(fragment.text))]:
-            before, core, after = _edges(fragment.text[end : span.start])
-            if _LETTER.search(core):
+            before, core, after = edges(fragment.text[end : span.start])
+            if has_letters(core):
                 cores[len(parts) + 1] = core
             parts += [before, core, after, self._shown(fragment, span)]
             end = span.end
@@ -147,7 +124,7 @@ class Protection:
             finished[place] = replace(translation, text=text)
         return assembled(finished)
 
-    def _disguise(self, fragment: _Fragment, spans: Sequence[Span], is_retry: bool) -> Disguise | None:
+    def _disguise(self, fragment: Fragment, spans: Sequence[Span], is_retry: bool) -> Disguise | None:
         stand_ins = self._stand_ins.reordered if is_retry else self._stand_ins
         names = stand_ins.chosen(fragment.text, spans)
         if names is None and fragment.line.is_plain:
@@ -162,17 +139,17 @@ class Protection:
             disguise = replace(disguise, text=_capitalized(disguise.text))
         return replace(disguise, text=ended(disguise.text))
 
-    def _source(self, fragment: _Fragment, text: str) -> str:
+    def _source(self, fragment: Fragment, text: str) -> str:
         """Return a part of a fragment's text as the model gets it."""
         return ended(text if fragment.letters is Letters.USUAL else _capitalized(self._usual.words(text)))
 
-    def _restored(self, fragment: _Fragment, disguise: Disguise, translation: Translation) -> Translation:
+    def _restored(self, fragment: Fragment, disguise: Disguise, translation: Translation) -> Translation:
         if not fragment.is_free:
             return disguise.removed(translation, lambda text: text)
         finished = replace(translation, text=self._finished(fragment, fragment.text, translation.text))
         return disguise.removed(finished, fragment.letters.applied)
 
-    def _finished(self, fragment: _Fragment, source: str, translation: str) -> str:
+    def _finished(self, fragment: Fragment, source: str, translation: str) -> str:
         """Return a translation that begins and ends as its source does: with a capital, and with a mark, or without."""
         text = same_ending(source, _UNKNOWN.sub("", translation))
         if fragment.line.glossary is not None and source[:1].isupper():
@@ -182,56 +159,19 @@ class Protection:
             return text
         return text[0].lower() + text[1:]
 
-    def _shown(self, fragment: _Fragment, span: Span) -> str:
+    def _shown(self, fragment: Fragment, span: Span) -> str:
         text = span.of(fragment.text)
         return convert_number(text, self._languages) if span.kind is SpanKind.NUMBER else text
 
-    def _is_whole(self, fragment: _Fragment, spans: Sequence[Span], disguise: Disguise, translation: str) -> bool:
+    def _is_whole(self, fragment: Fragment, spans: Sequence[Span], disguise: Disguise, translation: str) -> bool:
         return (
             not _UNKNOWN.search(translation)
             and disguise.is_whole(translation)
             and not (fragment.is_free and self._missing_numbers(fragment, spans, translation))
         )
 
-    def _missing_numbers(self, fragment: _Fragment, spans: Sequence[Span], translation: str) -> list[Span]:
+    def _missing_numbers(self, fragment: Fragment, spans: Sequence[Span], translation: str) -> list[Span]:
         return missing_numbers(blanked(fragment.text, spans), translation, self._languages)
-
-
-def _parts(line: Line, spans: Sequence[Span], letters: Letters, tokenizer: Tokenizer) -> Iterator[str | _Fragment]:
-    """Yield the fragments of a line, and the symbols, spaces and text without letters between them."""
-    text, begin = line.source, 0
-    symbols = [span for span in spans if span.kind is SpanKind.SYMBOL]
-    for symbol in [*symbols, Span(len(text), len(text))]:
-        before, core, after = _edges(text[begin : symbol.start]) if symbols else ("", text, "")
-        start = begin + len(before)
-        yield before
-        parts = _short_parts(blanked(text, spans)[start : start + len(core)], tokenizer)
-        for part in parts:
-            size = len(part.rstrip(_BETWEEN_CLAUSES if part is not parts[-1] else None))
-            inner = [
-                Span(span.start - start, span.end - start, span.kind)
-                for span in spans
-                if start <= span.start and span.end <= start + size
-            ]
-            words = text[start : start + size]
-            yield _Fragment(replace(line, source=words), inner, letters) if _LETTER.search(part) else words
-            yield text[start + size : start + len(part)]
-            start += len(part)
-        yield after + symbol.of(text)
-        begin = symbol.end
-
-
-def _short_parts(text: str, tokenizer: Tokenizer) -> list[str]:
-    # A subword has a character at least, which saves tokenizing most lines here.
-    if len(text) <= MAX_TOGETHER or len(tokenizer.encode(text)) <= MAX_TOGETHER:
-        return [text]
-    return split_text(text, tokenizer.encode, PART_OF_LONG_LINE)
-
-
-def _edges(text: str) -> tuple[str, str, str]:
-    match = _EDGES.fullmatch(text)
-    assert match is not None
-    return match[1], match[2], match[3]
 
 
 def _without_controls(text: str) -> str:
