@@ -26,8 +26,8 @@ class TermPin:
     """The source with another word in place of the term, which shows where in the translation the phrase belongs."""
 
 
-PinLike = str | tuple[str, int] | TermPin
-"""A phrase that must appear, anywhere or with its first subword at a place counted from 0; or a glossary's term."""
+PinLike = str | tuple[str, int]
+"""A phrase that must appear, anywhere or with its first subword at a place counted from 0."""
 
 MAX_TOKENIZER_THREADS, LINES_PER_THREAD = 8, 16
 """Threads that tokenize many lines, so that a fast GPU does not wait; a few lines use one."""
@@ -47,13 +47,15 @@ class Line:
     """A target with gaps: as text, or a subword for every position, the end mark included, and None for a gap."""
     glossary: Glossary | None = None
     """Terms that the translation must have where their sources occur."""
+    terms: tuple[TermPin, ...] = ()
+    """Those that were found."""
     number: int = 1
     """Place in the input, which errors name."""
 
     @property
     def is_plain(self) -> bool:
         """True without constraints."""
-        return not self.pins and self.reference is None and self.template is None
+        return not self.pins and not self.terms and self.reference is None and self.template is None
 
 
 class LineCodec:
@@ -136,7 +138,7 @@ class LineCodec:
         length = None if line.reference is None else len(self._ids(clean(line.reference), self.target)) + 1
         if length is not None:
             self._check_target(length)
-        return Request(source, length=length, pins=self._pins(line.pins))
+        return Request(source, length=length, pins=self._pins(line.pins, line.terms))
 
     def _ids(self, clean_text: str, tokenizer: Tokenizer) -> list[int]:
         return tokenizer.ids(clean_text.split()) if self.pretokenized else tokenizer.encode(clean_text)
@@ -167,19 +169,18 @@ class LineCodec:
             raise UserError("the last token is not the end mark; add it, or leave the last position open.")
         return Request(source, template=tuple(Gap(1) if known is None else (known,) for known in ids[:-1]))
 
-    def _pins(self, pins: Sequence[PinLike]) -> tuple[Pin, ...]:
-        pinned = [self._pin(pin) for pin in pins]
+    def _pins(self, pins: Sequence[PinLike], terms: Sequence[TermPin]) -> tuple[Pin, ...]:
+        pinned = [*map(self._pin, pins), *map(self._term, terms)]
         self._check_target(shortest_with(pinned, self.target.special.mask))
         return tuple(pinned)
 
     def _pin(self, pin: PinLike) -> Pin:
-        if isinstance(pin, TermPin):
-            contrast = Contrast(
-                self._ended(self._ids(clean(pin.contrast), self.source)), word_continuations(self.target)
-            )
-            return Pin(self._phrase("term", pin.phrase), None, contrast)
         phrase, place = (pin, None) if isinstance(pin, str) else pin
         return Pin(self._phrase("pin", phrase), place)
+
+    def _term(self, term: TermPin) -> Pin:
+        source = self._ended(self._ids(clean(term.contrast), self.source))
+        return Pin(self._phrase("term", term.phrase), None, Contrast(source, word_continuations(self.target)))
 
     def check_term(self, phrase: str) -> None:
         """Refuse the translation of a term that the model cannot say."""

@@ -59,7 +59,7 @@ def _packed(fragments: list[str], encode: Encode, limit: int) -> list[str]:
     room = 0
     for fragment in fragments:
         size = len(encode(fragment))
-        if size <= room:
+        if packed and size <= room:
             packed[-1] += fragment
             room -= size
         else:

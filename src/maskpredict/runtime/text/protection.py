@@ -103,7 +103,7 @@ class Protection:
             TermPin(match.term.target, line.source[: match.start] + name + line.source[match.end :])
             for match in matches
         ]
-        return replace(line, pins=(*line.pins, *terms))
+        return replace(line, terms=tuple(terms))
 
     def _cut(self, fragment: Fragment, spans: Sequence[Span]) -> Steps:
         """Translate what is between the spans alone."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from maskpredict.decoding.trace import Trace
-from maskpredict.runtime.lines import Line, PinLike, TermPin
+from maskpredict.runtime.lines import Line
 from maskpredict.runtime.text.spans import Span, SpanKind
 from maskpredict.runtime.translation import Translation
 from maskpredict.tokenizer import WORD_START, Tokenizers
@@ -87,7 +87,8 @@ class Disguise:
             template = tuple(token and self._token(token, self._names) for token in template)
         elif template is not None:
             template = self._hidden(template)
-        return replace(line, source=self.text, pins=tuple(map(self._hidden_pin, line.pins)), template=template)
+        pins = tuple(self._hidden(pin) if isinstance(pin, str) else (self._hidden(pin[0]), pin[1]) for pin in line.pins)
+        return replace(line, source=self.text, pins=pins, template=template)
 
     def is_whole(self, translation: str) -> bool:
         """Return True if each name is in the translation exactly once."""
@@ -125,11 +126,6 @@ class Disguise:
         for original, name in self._names.items():
             text = text.replace(original, name)
         return text
-
-    def _hidden_pin(self, pin: PinLike) -> PinLike:
-        if isinstance(pin, str):
-            return self._hidden(pin)
-        return pin if isinstance(pin, TermPin) else (self._hidden(pin[0]), pin[1])
 
     def _in_tokens(self, tokens: list[str]) -> list[str]:
         return [self._token(token, self.originals) for token in tokens]
