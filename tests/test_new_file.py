@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,3 +60,30 @@ def test_a_file_within_a_file_gets_one_sentence(tmp_path: Path) -> None:
 def test_a_read_only_folder_gets_one_sentence(read_only_folder: Path) -> None:
     with pytest.raises(UserError, match="out cannot be written: "):
         write(read_only_folder / "out", b"x")
+
+
+def test_what_a_killed_run_left_is_deleted_by_name(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    code = (
+        "import os, signal, sys; from pathlib import Path; from maskpredict.new_file import new_file\n"
+        "with new_file(Path(sys.argv[1])): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path / "out"])
+    (leftover,) = tmp_path.iterdir()
+    write(tmp_path / "out", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert f"{leftover} was left by a run that was killed; it is deleted." in caplog.text
+
+
+def test_what_another_run_still_writes_stays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    code = (
+        "import sys; from pathlib import Path; from maskpredict.new_file import new_file\n"
+        "with new_file(Path(sys.argv[1])) as file: print('open', flush=True); input(); file.write(b'theirs')"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "out")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "open\n"
+        write(tmp_path / "out", b"ours")
+        other.communicate("go on\n")
+    assert (tmp_path / "out").read_bytes() == b"theirs"
+    assert caplog.text == ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,18 +13,44 @@ from typing import BinaryIO
 from maskpredict.errors import UserError
 from maskpredict.full_disk import explain_full_disk
 
+logger = logging.getLogger(__name__)
+
 
 @contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
     """Yield a stream to write to; when the block ends well, its content becomes the file `path`."""
+    _delete_leftovers(path)
     partial = path.with_name(f"{path.name}.partial-{os.getpid()}")
     try:
         with explain_full_disk(path), open_for_writing(partial, path) as stream:
+            _lock(stream)
             yield stream
         partial.replace(path)
     finally:
         with suppress(OSError):  # gone already, or never made because the folder cannot be written to
             partial.unlink()
+
+
+def _delete_leftovers(path: Path) -> None:
+    """Delete what killed processes left beside a file, and say so."""
+    for leftover in path.parent.glob(f"{glob.escape(path.name)}.partial-*"):
+        with suppress(OSError), leftover.open("rb") as stream:
+            if _lock(stream):
+                leftover.unlink()
+                logger.warning("%s was left by a run that was killed; it is deleted.", leftover)
+
+
+def _lock(stream: BinaryIO) -> bool:
+    """Lock a file until it is closed or its process ends; return False if another process has it."""
+    try:
+        import fcntl
+    except ImportError:  # Windows, where nothing is deleted
+        return False
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager

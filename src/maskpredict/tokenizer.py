@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 import sentencepiece
 
@@ -20,6 +21,8 @@ from maskpredict.special_ids import SpecialIds
 
 __all__ = ["SentencePieceTokenizer", "SpecialIds", "Tokenizer", "Tokenizers"]
 
+WORD_START = "▁"
+"""SentencePiece's mark of a subword that begins a word."""
 JOINT_FILE, SOURCE_FILE, TARGET_FILE = "tokenizer.model", "source.model", "target.model"
 _DICTIONARY_SUFFIX = ".dict.json"
 """Replaces `.model` in these names for the dictionary of an imported model."""
@@ -174,6 +177,20 @@ class Tokenizers:
         if self.joint:
             return ((JOINT_FILE, self.source),)
         return (SOURCE_FILE, self.source), (TARGET_FILE, self.target)
+
+
+_continuations: WeakKeyDictionary[Tokenizer, frozenset[int]] = WeakKeyDictionary()
+
+
+def word_continuations(tokenizer: Tokenizer) -> frozenset[int]:
+    """Return the ids of subwords that continue a word, in a vocabulary that marks the start of words; remembered."""
+    found = _continuations.get(tokenizer)
+    if found is None:
+        pieces = tokenizer.pieces(range(tokenizer.vocab_size))
+        is_marked = any(piece.startswith(WORD_START) for piece in pieces)
+        found = frozenset(token for token, piece in enumerate(pieces) if is_marked and piece[:1].isalpha())
+        _continuations[tokenizer] = found
+    return found
 
 
 def _load(path: Path) -> Tokenizer | None:

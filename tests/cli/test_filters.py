@@ -189,6 +189,31 @@ def test_files_may_be_compressed(translate: Filter, tmp_path: Path, ending: str)
     assert list(read_lines(tmp_path / f"out{ending}")) == translate(text).splitlines()
 
 
+def test_progress_shows_in_the_terminal_while_a_file_is_written(cmlm_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("luri tisa.\n" * 600)
+    code = (
+        "from maskpredict.cli import main, streams; streams.SECONDS_UNTIL_PROGRESS = 0.0; import sys\n"
+        f"sys.argv = ['', 'translate', '-m', {str(cmlm_folder)!r}, 'in', '-o', 'out']; main()"
+    )
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-c", code]
+    process = subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            chunk = os.read(ours, 65_536)
+        except OSError:  # Linux's way to say that the terminal was closed
+            break
+        if not chunk:
+            break
+        shown += chunk
+    os.close(ours)
+    assert process.wait() == 0
+    assert b"Translating" in shown
+    assert (tmp_path / "out").read_text().count("\n") == 600
+
+
 def test_a_failure_leaves_an_earlier_output_untouched(cmlm_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.write_text("earlier\n")
@@ -203,6 +228,9 @@ def test_a_failure_leaves_an_earlier_output_untouched(cmlm_folder: Path, tmp_pat
         (["--beam-size", "4"], "beam_size is not a setting of cmlm models; they have iterations"),
         (["--iterations", "some"], "--iterations is 'some'; give a number, or N"),
         (["--iterations", "0"], "iterations is 0"),
+        (["--iterations", "10000"], 'iterations is 10000; use at most 512, or "N" for one per token'),
+        (["--length-candidates", "1000"], "length_candidates is 1000; use 1 to 128"),
+        (["--pin", "luri@-1"], "--pin luri@-1 has a negative position"),
         (["--strategy", "guess"], "there is no strategy 'guess'; choose one of mask_predict"),
         (["--strategy", "easy_first", "--threshold", "0.5"], "threshold is for mask_predict"),
         (["--gold-length"], "--gold-length and --reference go together"),

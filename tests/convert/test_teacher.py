@@ -42,7 +42,7 @@ def test_a_corpus_prepared_with_its_vocabulary_can_be_distilled_with_it(
     distilled = Dataset(tmp_path / "distilled")
     split = distilled.split("train")
     # UNK plays the part of MASK, and a training target may not contain that.
-    said = Translator(tmp_path / "teacher").translate(SOURCES, beam_size=2, suppress_tokens=[0, 1, 3])
+    said = Translator(tmp_path / "teacher").translate(SOURCES, beam_size=2, suppress_tokens=[0, 1, 3], raw=True)
     written = {
         distilled.tokenizers.source.decode(split.source[n].tolist()): split.target[n].tolist()
         for n in range(len(split))

@@ -84,7 +84,7 @@ def test_in_eight_bits(
 def test_several_targets_of_one_source_are_scored_as_if_alone(judged: Translator, sentences: list[str]) -> None:
     assert judged.judge is not None
     codec = judged._codec(pretokenized=False)
-    requests = [own[0] for own in codec.requests([Line(sentence) for sentence in sentences[:8]], 1)]
+    requests = [own[0] for own in codec.requests([Line(sentence) for sentence in sentences[:8]])]
     targets = [list(request.source) for request in requests]
     decoder, settings = judged.judge.decoder, judged.judge.settings
     twice = decoder.score([*requests, *requests[::-1]], [*targets, *targets], settings)

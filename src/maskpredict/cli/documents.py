@@ -34,6 +34,8 @@ def translate_document(
     translator = open_model()
     segmented = SegmentedDocument.split(document, translator.languages.source)
     lines = segmented.lines
-    translations = list(with_progress(translator.translate_lines(lines, **options), "Translating", total=len(lines)))
+    translations = list(
+        with_progress(translator.translate_lines(lines, **options), "Translating", output_file, total=len(lines))
+    )
     with new_file(output_file) as stream:
         stream.write(segmented.replace(translations))

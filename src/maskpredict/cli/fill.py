@@ -51,7 +51,7 @@ def fill(
     )
     with output(output_file) as out:
         translation: Translation
-        for translation in with_progress(filled, "Filling"):
+        for translation in with_progress(filled, "Filling", output_file):
             if format is OutputFormat.text:
                 out.write(translation.text)
             else:

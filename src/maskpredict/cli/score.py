@@ -40,7 +40,7 @@ def score(
         input_pairs(files or ()), pretokenized=pretokenized, max_batch_size=batch_tokens, **settings
     )
     with output(output_file) as out:
-        for translation in with_progress(scored, "Scoring"):
+        for translation in with_progress(scored, "Scoring", output_file):
             if format is OutputFormat.text:
                 out.write(str(translation.score))
             else:

@@ -75,15 +75,20 @@ def output(path: Path | None, *, flush_lines: bool = False) -> Iterator[LineWrit
             yield LineWriter(compressed, flush_lines=flush_lines)
 
 
-def with_progress(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
-    """The items, with their count on stderr after a few seconds if stderr is a terminal; `total` if it is known."""
+def with_progress(
+    items: Iterable[T], description: str, output_file: Path | None = None, *, total: int | None = None
+) -> Iterator[T]:
+    """The items, with their count on stderr after a few seconds, unless the output shows in the same terminal.
+
+    `total` is the number of items if it is known.
+    """
     started, task = time.monotonic(), None
     with ExitStack() as stack:
         for done, item in enumerate(items, 1):
             yield item
             if task is not None:
                 task.advance()
-            elif time.monotonic() - started > SECONDS_UNTIL_PROGRESS and _shows_progress():
+            elif time.monotonic() - started > SECONDS_UNTIL_PROGRESS and _shows_progress(output_file):
                 task = _started_task(stack, description, done, total)
 
 
@@ -93,9 +98,8 @@ def _started_task(stack: ExitStack, description: str, done: int, total: int | No
     return task
 
 
-def _shows_progress() -> bool:
-    # Output lines in the same terminal show progress by themselves.
-    return sys.stderr.isatty() and not sys.stdout.isatty()
+def _shows_progress(output_file: Path | None) -> bool:
+    return output_file is not None or (sys.stderr.isatty() and not sys.stdout.isatty())
 
 
 def _finite(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from maskpredict.runtime.lines import Line, PinLike
     from maskpredict.runtime.translation import Translation
 
-_PLACED = re.compile(r"(.+)@(\d+)")
+_PLACED = re.compile(r"(.+)@(-?\d+)")
 
 
 def translate(
@@ -34,9 +35,13 @@ def translate(
         list[str] | None,
         typer.Option(help="Phrase that every translation contains; PHRASE@3 places it at position 3; repeatable."),
     ] = None,
+    glossary: Annotated[
+        Path | None, typer.Option(help="Terms and their translations, as .tsv, .csv or .tbx: docs/glossaries.md.")
+    ] = None,
     reference: Annotated[Path | None, typer.Option(help="Reference translations, for --gold-length.")] = None,
     gold_length: Annotated[bool, typer.Option("--gold-length", help="Decode at the reference's length.")] = False,
     pretokenized: options.Pretokenized = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Do not protect placeholders, addresses, numbers, ...")] = False,
     collapse_repeats: Annotated[
         bool, typer.Option("--collapse-repeats", help="Drop subwords that equal their left neighbour.")
     ] = False,
@@ -92,17 +97,20 @@ def translate(
         return
     typed = is_interactive(file)
     translator = options.open_translator(model, device, compute_type, engine, threads, judge)
-    lines, sources = itertools.tee(_lines(file, reference, tuple(_pin(text) for text in pin or ())))
+    terms = None if glossary is None else translator.open_glossary(glossary)
+    given = _lines(file, reference, tuple(_pin(text) for text in pin or ()))
+    lines, sources = itertools.tee(replace(line, glossary=terms) for line in given)
     translations = translator.translate_lines(
         lines,
         pretokenized=pretokenized,
+        raw=raw,
         collapse_repeats=collapse_repeats,
         max_batch_size=batch_tokens,
         window=1 if typed or play else None,
         **settings,
     )
     with output(output_file, flush_lines=typed) as out:
-        for line, translation in zip(sources, with_progress(translations, "Translating"), strict=True):
+        for line, translation in zip(sources, with_progress(translations, "Translating", output_file), strict=True):
             if play:
                 _play(line.source, translation)
             else:
@@ -123,7 +131,11 @@ def _lines(file: Path | None, reference: Path | None, pins: tuple[PinLike, ...])
 
 def _pin(text: str) -> PinLike:
     placed = _PLACED.fullmatch(text)
-    return (placed[1], int(placed[2])) if placed else text
+    if placed is None:
+        return text
+    if int(placed[2]) < 0:
+        raise UserError(f"--pin {text} has a negative position; the first subword of a translation is at position 0.")
+    return placed[1], int(placed[2])
 
 
 def _write(out: LineWriter, format: TranslateFormat, source: str, translation: Translation) -> None:

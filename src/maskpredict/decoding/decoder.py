@@ -21,6 +21,8 @@ class Decoder(ABC):
     """Dataclass of the decoding settings."""
     reserves_slot: ClassVar[bool] = False
     """True when the engine puts a vector in front of each source, which takes one position."""
+    can_pin: ClassVar[bool] = False
+    """True if a translation can be made to contain given words."""
 
     def __init__(self, system: str, engine: Engine) -> None:
         self.system = system

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations, groupby, pairwise
 
-from maskpredict.decoding.arrays import Array
+from maskpredict.decoding.arrays import Array, array_namespace
 from maskpredict.decoding.hypothesis import Gap, Pin
 from maskpredict.errors import UserError
 
@@ -58,8 +58,13 @@ def has_room(draft: Sequence[int], widths: Sequence[int], mask: int) -> bool:
 def place_phrases(
     draft: Sequence[int], phrases: Sequence[tuple[int, ...]], log_probs_TV: Array, mask: int
 ) -> list[int]:
-    """Return the draft with each phrase at its likeliest place by `log_probs_TV`, the longest phrases first."""
+    """Return the draft with each phrase at its best place by `log_probs_TV`, the longest phrases first.
+
+    At its best place a phrase is likely, compared with the words that it displaces: a certain full stop stays.
+    """
     placed = list(draft)
+    xp = array_namespace(log_probs_TV)
+    displaced = xp.max(log_probs_TV, axis=1).tolist()
     ordered = sorted(phrases, key=lambda phrase: -len(phrase))
     for number, phrase in enumerate(ordered, 1):
         later = [len(other) for other in ordered[number:]]
@@ -71,7 +76,10 @@ def place_phrases(
         starts = [start for start, filled in with_phrase.items() if has_room(filled, later, mask)]
         if not starts:
             raise UserError("the pinned words leave no room for each other; pin fewer or shorter ones.")
-        fit = {start: sum(float(log_probs_TV[start + i, t]) for i, t in enumerate(phrase)) for start in starts}
+        fit = {
+            start: sum(float(log_probs_TV[start + i, t]) - displaced[start + i] for i, t in enumerate(phrase))
+            for start in starts
+        }
         placed = with_phrase[max(starts, key=lambda start: fit[start])]
     return placed
 

@@ -15,12 +15,24 @@ class Gap:
 
 
 @dataclass(frozen=True)
+class Contrast:
+    """A source that shows where a pin belongs."""
+
+    source: tuple[int, ...]
+    """The source with another word in place of those that the pin translates, its end mark included."""
+    continuations: frozenset[int]
+    """Target ids of subwords that continue a word."""
+
+
+@dataclass(frozen=True)
 class Pin:
     """Target subwords that decoding must keep."""
 
     ids: tuple[int, ...]
     place: int | None = None
     """Position of the first of them, counted from 0; None lets the model choose where the phrase goes."""
+    contrast: Contrast | None = None
+    """With one, a phrase without a place takes that of what the same words of the source would have become."""
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import ClassVar
 
 from maskpredict.decoding.candidates import Finished, candidate_lengths, likely_lengths, ranked
+from maskpredict.decoding.contrast import contrasted_draft
 from maskpredict.decoding.decoder import Decoder, StartedTranslation
 from maskpredict.decoding.drafts import pinned_draft, place_phrases, shortest_with, template_drafts
 from maskpredict.decoding.finish import Finisher
@@ -20,11 +21,21 @@ WORDS_PER_MASK = 3
 """A word is predicted from two thirds of the others: as good as from all of them, in a third of the passes or less."""
 
 
+@dataclass(frozen=True)
+class Draft:
+    """A target to complete."""
+
+    ids: list[int]
+    length: int
+    """Predicted length that it was made for; pinned phrases may make it longer."""
+
+
 class MaskedDecoder(Decoder):
     """Completes drafts of the likeliest lengths, and ranks them by their mean log-probability."""
 
     settings_type: ClassVar[type] = MaskPredictSettings
     reserves_slot: ClassVar[bool] = True
+    can_pin: ClassVar[bool] = True
 
     def start(self, requests: Sequence[Request], settings: MaskPredictSettings) -> StartedTranslation:
         """As in `Decoder`: all passes at once where the engine can, else one after the other."""
@@ -83,38 +94,63 @@ class MaskedDecoder(Decoder):
         tried = [each[: max(len(first), settings.num_hypotheses)] for each, first in zip(lengths, likely, strict=True)]
         drafts = [self._drafts(finisher, n, request, tried[n]) for n, request in enumerate(requests)]
         owner = [sentence for sentence, sentence_drafts in enumerate(drafts) for _ in sentence_drafts]
+        finished = finisher.finish([draft.ids for draft in chain(*drafts)], owner)
         candidates: list[list[Finished]] = [[] for _ in requests]
-        for sentence, done in zip(owner, finisher.finish(list(chain(*drafts)), owner), strict=True):
-            unlikely = len(done.ids) in tried[sentence][len(likely[sentence]) :]
+        for sentence, draft, done in zip(owner, chain(*drafts), finished, strict=True):
+            unlikely = draft.length in tried[sentence][len(likely[sentence]) :]
             # Constraints may make a target longer than any length that the model predicts.
-            log_prob = float(log_probs_BL[sentence, min(len(done.ids), log_probs_BL.shape[1] - 1)])
+            log_prob = float(log_probs_BL[sentence, min(draft.length, log_probs_BL.shape[1] - 1)])
             set_aside = done.set_aside or unlikely
             candidates[sentence].append(replace(done, set_aside=set_aside, length_log_prob=log_prob))
         return candidates
 
-    def _drafts(self, finisher: Finisher, sentence: int, request: Request, lengths: list[int]) -> list[list[int]]:
+    def _drafts(self, finisher: Finisher, sentence: int, request: Request, lengths: list[int]) -> list[Draft]:
         """Return one draft for each length candidate, with the request's constraints."""
-        mask, eos = self.engine.special.mask, self.engine.special.eos
         if request.template is not None:
-            drafts = template_drafts(request.template, lengths, mask, eos)
-            self._refuse_length(min(map(len, drafts)))
-            return [draft for draft in drafts if len(draft) <= self._longest]
+            rows = template_drafts(request.template, lengths, self.engine.special.mask, self.engine.special.eos)
+            self._refuse_length(min(map(len, rows)))
+            return [Draft(row, len(row)) for row in rows if len(row) <= self._longest]
         if request.length is not None:
-            lengths = [request.length]
-        elif request.pins:
-            lengths = list(dict.fromkeys(max(length, shortest_with(request.pins, mask)) for length in lengths))
-        self._refuse_length(lengths[0])
-        drafts = [pinned_draft(length, request.pins, mask) for length in lengths]
-        phrases = [pin.ids for pin in request.pins if pin.place is None]
-        if not phrases:
-            return drafts
-        return [self._with_phrases(draft, phrases, finisher, sentence) for draft in drafts]
+            self._refuse_length(request.length)
+            return [self._pinned(finisher, sentence, request, request.length, request.length)]
+        if not request.pins:
+            self._refuse_length(lengths[0])
+            return [Draft([self.engine.special.mask] * length, length) for length in lengths]
+        if all(pin.place is None and pin.contrast is not None for pin in request.pins):
+            drafts = self._contrasted(finisher, sentence, request, lengths)
+            if drafts := [draft for draft in drafts if len(draft.ids) <= self._longest]:
+                return drafts
+        return self._with_pins(finisher, sentence, request, lengths)
 
-    def _with_phrases(
-        self, draft: list[int], phrases: Sequence[tuple[int, ...]], finisher: Finisher, sentence: int
-    ) -> list[int]:
-        pause()
-        return place_phrases(draft, phrases, finisher.first_guess(draft, sentence), self.engine.special.mask)
+    def _contrasted(self, finisher: Finisher, sentence: int, request: Request, lengths: list[int]) -> list[Draft]:
+        mask = self.engine.special.mask
+        contrasts = [Request(pin.contrast.source) for pin in request.pins if pin.contrast is not None]
+        others = self.finisher(contrasts, finisher.settings)
+        drafts = []
+        for length in lengths:
+            masks = [mask] * length
+            guesses = [others.first_guess(masks, number) for number in range(len(contrasts))]
+            ids = contrasted_draft(finisher.first_guess(masks, sentence), request.pins, guesses, mask)
+            drafts += [] if ids is None else [Draft(ids, length)]
+        return drafts
+
+    def _with_pins(self, finisher: Finisher, sentence: int, request: Request, lengths: list[int]) -> list[Draft]:
+        shortest = shortest_with(request.pins, self.engine.special.mask)
+        # A phrase of several subwords mostly takes the place of one that the length was predicted with.
+        extra = sum(len(pin.ids) - 1 for pin in request.pins if pin.place is None)
+        wanted = {max(length + extra, shortest): length for length in reversed(lengths)}
+        rows = [(row, wanted[row]) for row in dict.fromkeys(max(length + extra, shortest) for length in lengths)]
+        self._refuse_length(min(row for row, _ in rows))
+        return [self._pinned(finisher, sentence, request, row, length) for row, length in rows if row <= self._longest]
+
+    def _pinned(self, finisher: Finisher, sentence: int, request: Request, size: int, length: int) -> Draft:
+        mask = self.engine.special.mask
+        row = pinned_draft(size, request.pins, mask)
+        phrases = [pin.ids for pin in request.pins if pin.place is None]
+        if phrases:
+            pause()
+            row = place_phrases(row, phrases, finisher.first_guess(row, sentence), mask)
+        return Draft(row, length)
 
     @property
     def _longest(self) -> int:

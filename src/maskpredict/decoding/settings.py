@@ -8,6 +8,9 @@ from dataclasses import KW_ONLY, dataclass, field
 from maskpredict.decoding.strategies import STRATEGIES, Iterations
 from maskpredict.errors import UserError
 
+MAX_ITERATIONS, MAX_LENGTH_CANDIDATES = 512, 128
+"""More passes than a target has tokens change nothing; with more candidates a sentence takes minutes."""
+
 
 @dataclass(frozen=True)
 class PassSettings:
@@ -40,6 +43,8 @@ class PassSettings:
     def __post_init__(self) -> None:
         if self.iterations != "N" and self.iterations < 1:
             raise UserError(f'iterations is {self.iterations}; use 1 or more, or "N" for one per token.')
+        if self.iterations != "N" and self.iterations > MAX_ITERATIONS:
+            raise UserError(f'iterations is {self.iterations}; use at most {MAX_ITERATIONS}, or "N" for one per token.')
         if self.num_hypotheses < 1:
             raise UserError(f"num_hypotheses is {self.num_hypotheses}; use 1 or more.")
         if self.strategy not in STRATEGIES:
@@ -79,8 +84,8 @@ class MaskPredictSettings(PassSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.length_candidates < 1:
-            raise UserError(f"length_candidates is {self.length_candidates}; use 1 or more.")
+        if not 1 <= self.length_candidates <= MAX_LENGTH_CANDIDATES:
+            raise UserError(f"length_candidates is {self.length_candidates}; use 1 to {MAX_LENGTH_CANDIDATES}.")
         if self.prune_candidates is not None and self.prune_candidates < max(1, self.num_hypotheses):
             raise UserError(
                 f"prune_candidates is {self.prune_candidates}; use 1 or more, and no fewer than num_hypotheses."

@@ -99,7 +99,7 @@ class ModelSystem:
         task = progress.task(f"Translating {references.name} with {self.name}", total=len(sources))
         started, texts = time.perf_counter(), []
         for translation in self.translator.translate_stream(
-            sources, max_batch_size=self.max_batch_size, **self.settings
+            sources, max_batch_size=self.max_batch_size, raw=True, **self.settings
         ):
             texts.append(translation.text)
             task.advance()

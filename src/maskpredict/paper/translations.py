@@ -203,7 +203,9 @@ def _fits(translator: Translator, source: str, reference: str) -> bool:
 
 
 def _windows(translator: Translator, spec: TranslationSpec, lines: Sequence[Line]) -> Iterator[list[str]]:
-    translations = translator.translate_lines(lines, window=WINDOW, max_batch_size=spec.batch, **spec.settings)
+    translations = translator.translate_lines(
+        lines, window=WINDOW, max_batch_size=spec.batch, raw=True, **spec.settings
+    )
     while window := [_to_json(translation) for translation in islice(translations, WINDOW)]:
         yield window
 
@@ -216,6 +218,7 @@ def _timed(translator: Translator, spec: TranslationSpec, lines: list[Line], par
                 window=max(1, len(batch)),
                 max_batch_size=spec.batch,
                 batch_type=spec.batch_type,
+                raw=True,
                 **spec.settings,
             )
         )

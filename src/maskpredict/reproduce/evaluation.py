@@ -191,7 +191,7 @@ class _Scoring:
     ) -> list[str] | None:
         """All translations; None if it was stopped early."""
         limit = self.config.batch_tokens
-        translations = translator.translate_stream(sources, window=WINDOW, max_batch_size=limit, **settings)
+        translations = translator.translate_stream(sources, window=WINDOW, max_batch_size=limit, raw=True, **settings)
         outputs: list[str] = []
         while len(outputs) < len(sources):
             if self.stop():

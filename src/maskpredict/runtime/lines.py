@@ -8,12 +8,23 @@ from dataclasses import dataclass, replace
 
 from maskpredict.corpus.reading import printable
 from maskpredict.decoding.drafts import shortest_with
-from maskpredict.decoding.hypothesis import Gap, Hypothesis, Pin, Request
+from maskpredict.decoding.hypothesis import Contrast, Gap, Hypothesis, Pin, Request
 from maskpredict.errors import UserError
+from maskpredict.runtime.glossary.glossary import Glossary
 from maskpredict.runtime.splitting import hard_cut, pieces_of
 from maskpredict.runtime.templates import Template, parse_template
 from maskpredict.runtime.translation import Translation
-from maskpredict.tokenizer import Tokenizer, Tokenizers
+from maskpredict.tokenizer import Tokenizer, Tokenizers, word_continuations
+
+
+@dataclass(frozen=True)
+class TermPin:
+    """The translation of a glossary's term."""
+
+    phrase: str
+    contrast: str
+    """The source with another word in place of the term, which shows where in the translation the phrase belongs."""
+
 
 PinLike = str | tuple[str, int]
 """A phrase that must appear, anywhere or with its first subword at a place counted from 0."""
@@ -34,6 +45,12 @@ class Line:
     """Decode at the length of this text."""
     template: str | tuple[str | None, ...] | None = None
     """A target with gaps: as text, or a subword for every position, the end mark included, and None for a gap."""
+    glossary: Glossary | None = None
+    """Terms that the translation must have where their sources occur."""
+    terms: tuple[TermPin, ...] = ()
+    """Those that were found."""
+    number: int = 1
+    """Place in the input, which errors name."""
 
     align: bool = False
     """Align the translation with the source."""
@@ -41,7 +58,7 @@ class Line:
     @property
     def is_plain(self) -> bool:
         """True without constraints."""
-        return not self.pins and self.reference is None and self.template is None
+        return not self.pins and not self.terms and self.reference is None and self.template is None
 
 
 class LineCodec:
@@ -63,18 +80,15 @@ class LineCodec:
         self.max_positions, self.max_input = max_positions, max_input
         self.threads, self.pretokenized = threads, pretokenized
 
-    def requests(self, lines: Sequence[Line], first: int) -> list[list[Request]]:
-        """Return each line as one request, as several if it is too long, or as none if it has no text.
-
-        `first` is the number of the first line.
-        """
+    def requests(self, lines: Sequence[Line]) -> list[list[Request]]:
+        """Return each line as one request, as several if it is too long, or as none if it has no text."""
         texts = [clean(line.source) for line in lines]
         per_line = []
-        for number, (line, text, ids) in enumerate(zip(lines, texts, self._all_ids(texts), strict=True), first):
+        for line, text, ids in zip(lines, texts, self._all_ids(texts), strict=True):
             try:
                 per_line.append(self._requests(line, text, ids))
             except UserError as error:
-                raise UserError(f"line {number}: {error}") from error
+                raise UserError(f"line {line.number}: {error}") from error
         return per_line
 
     def _all_ids(self, texts: list[str]) -> list[list[int]]:
@@ -136,7 +150,7 @@ class LineCodec:
         length = None if line.reference is None else len(self._ids(clean(line.reference), self.target)) + 1
         if length is not None:
             self._check_target(length)
-        return Request(source, length=length, pins=self._pins(line.pins))
+        return Request(source, length=length, pins=self._pins(line.pins, line.terms))
 
     def _ids(self, clean_text: str, tokenizer: Tokenizer) -> list[int]:
         return tokenizer.ids(clean_text.split()) if self.pretokenized else tokenizer.encode(clean_text)
@@ -167,16 +181,30 @@ class LineCodec:
             raise UserError("the last token is not the end mark; add it, or leave the last position open.")
         return Request(source, template=tuple(Gap(1) if known is None else (known,) for known in ids[:-1]))
 
-    def _pins(self, pins: Sequence[PinLike]) -> tuple[Pin, ...]:
-        pinned = [self._pin(*((pin, None) if isinstance(pin, str) else pin)) for pin in pins]
+    def _pins(self, pins: Sequence[PinLike], terms: Sequence[TermPin]) -> tuple[Pin, ...]:
+        pinned = [*map(self._pin, pins), *map(self._term, terms)]
         self._check_target(shortest_with(pinned, self.target.special.mask))
         return tuple(pinned)
 
-    def _pin(self, phrase: str, place: int | None) -> Pin:
+    def _pin(self, pin: PinLike) -> Pin:
+        phrase, place = (pin, None) if isinstance(pin, str) else pin
+        return Pin(self._phrase("pin", phrase), place)
+
+    def _term(self, term: TermPin) -> Pin:
+        source = self._ended(self._ids(clean(term.contrast), self.source))
+        return Pin(self._phrase("term", term.phrase), None, Contrast(source, word_continuations(self.target)))
+
+    def check_term(self, phrase: str) -> None:
+        """Refuse the translation of a term that the model cannot say."""
+        self._check_target(len(self._phrase("term", phrase)) + 1)
+
+    def _phrase(self, kind: str, phrase: str) -> tuple[int, ...]:
         ids = self._ids(clean(phrase), self.target)
         if not ids:
-            raise UserError(f"the pin {phrase!r} has no text; leave it out.")
-        return Pin(tuple(ids), place)
+            raise UserError(f"the {kind} {phrase!r} has no text; leave it out.")
+        if self.target.special.unk in ids:
+            raise UserError(f"the {kind} {phrase!r} has characters that the model's vocabulary lacks; use other words.")
+        return tuple(ids)
 
     def _check_target(self, length: int) -> None:
         if length > self.max_positions - 1:

@@ -16,11 +16,16 @@ Encode = Callable[[str], list[int]]
 
 def pieces_of(text: str, language: str, encode: Encode, limit: int) -> list[list[int]]:
     """Return the ids of a text in the language of this code, in pieces of at most `limit`."""
-    ids = encode(text)
-    if len(ids) <= limit:
-        return [ids] if ids else []
-    sentences = [text[start:end].strip() for start, end in cut_line(text, language)]
-    return [piece for sentence in sentences for piece in _clauses(sentence, encode, limit)]
+    parts = split_text(text, language, encode, limit)
+    return [ids for part in parts for ids in hard_cut(encode(part.strip()), limit)]
+
+
+def split_text(text: str, language: str, encode: Encode, limit: int) -> list[str]:
+    """Return the text in parts, each with the white space after it; only a single word has more than `limit` ids."""
+    if len(encode(text)) <= limit:
+        return [text]
+    sentences = [text[start:end] for start, end in cut_line(text, language)]
+    return [part for sentence in sentences for part in _clauses(sentence, encode, limit)]
 
 
 def hard_cut(ids: list[int], limit: int) -> list[list[int]]:
@@ -28,24 +33,23 @@ def hard_cut(ids: list[int], limit: int) -> list[list[int]]:
     return [ids[start : start + limit] for start in range(0, len(ids), limit)]
 
 
-def _clauses(sentence: str, encode: Encode, limit: int) -> list[list[int]]:
+def _clauses(sentence: str, encode: Encode, limit: int) -> list[str]:
+    if len(encode(sentence)) <= limit:
+        return [sentence]
     for boundary in (CLAUSE_END, SPACE):
-        ids = encode(sentence)
-        if len(ids) <= limit:
-            return [ids] if ids else []
         fragments = _cut(sentence, boundary)
         if all(len(encode(fragment)) <= limit for fragment in fragments):
-            return [piece for text in _packed(fragments, encode, limit) for piece in hard_cut(encode(text), limit)]
-    return [piece for word in fragments for piece in hard_cut(encode(word), limit)]
+            break
+    return _packed(fragments, encode, limit)
 
 
 def _cut(text: str, boundary: re.Pattern[str]) -> list[str]:
-    """Return the text between boundaries; a boundary's match stays with the text before it, without outer spaces."""
+    """Return the text between boundaries; a boundary's match stays with the text before it."""
     fragments, start = [], 0
     for match in boundary.finditer(text):
-        fragments.append(text[start : match.end()].strip())
+        fragments.append(text[start : match.end()])
         start = match.end()
-    return [fragment for fragment in [*fragments, text[start:].strip()] if fragment]
+    return [fragment for fragment in [*fragments, text[start:]] if fragment]
 
 
 def _packed(fragments: list[str], encode: Encode, limit: int) -> list[str]:
@@ -54,8 +58,8 @@ def _packed(fragments: list[str], encode: Encode, limit: int) -> list[str]:
     room = 0
     for fragment in fragments:
         size = len(encode(fragment))
-        if size <= room:
-            packed[-1] += f" {fragment}"
+        if packed and size <= room:
+            packed[-1] += fragment
             room -= size
         else:
             packed.append(fragment)

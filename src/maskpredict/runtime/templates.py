@@ -9,12 +9,11 @@ import re
 
 from maskpredict.decoding.hypothesis import Gap
 from maskpredict.errors import UserError
-from maskpredict.tokenizer import Tokenizer
+from maskpredict.tokenizer import WORD_START, Tokenizer
 
 Template = tuple[tuple[int, ...] | Gap, ...]
 
 _GAP = re.compile(r"___(?:\{(\d+)\})?")
-_WORD_START = "▁"
 
 
 def parse_template(text: str, tokenizer: Tokenizer) -> Template:
@@ -49,9 +48,9 @@ def _words(text: str, tokenizer: Tokenizer, *, after_gap: bool) -> list[tuple[in
 def _continued(ids: list[int], tokenizer: Tokenizer) -> list[int]:
     """Return the ids of the same text without SentencePiece's mark at the start."""
     first = tokenizer.pieces(ids[:1])[0]
-    if not first.startswith(_WORD_START):
+    if not first.startswith(WORD_START):
         return ids
-    suffix = first.removeprefix(_WORD_START)
+    suffix = first.removeprefix(WORD_START)
     if not suffix:
         return ids[1:]
     suffix_ids = tokenizer.ids([suffix])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from maskpredict.decoding.trace import Trace
@@ -75,3 +75,20 @@ def joined(parts: Sequence[Translation]) -> Translation:
         alignment=joined_alignment(alignments) if len(alignments) == len(parts) else None,
         parts=tuple(parts),
     )
+
+
+def assembled(parts: Sequence[str | Translation]) -> Translation:
+    """Return one translation from those of a line's parts and the text between them, which is kept."""
+    translations = [part for part in parts if isinstance(part, Translation)]
+    if not any(isinstance(part, str) and part for part in parts) and len(translations) == 1:
+        return translations[0]
+    whole = joined(translations)
+    text = "".join(part if isinstance(part, str) else part.text for part in parts)
+    hypotheses = tuple(
+        replace(hypothesis, text=_text_of_rank(parts, rank)) for rank, hypothesis in enumerate(whole.hypotheses)
+    )
+    return replace(whole, text=text, hypotheses=hypotheses)
+
+
+def _text_of_rank(parts: Sequence[str | Translation], rank: int) -> str:
+    return "".join(part if isinstance(part, str) else part.hypotheses[rank].text for part in parts)

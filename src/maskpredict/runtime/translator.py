@@ -10,25 +10,28 @@ number of threads. The exception are rare near ties on a GPU in half precision, 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from maskpredict.decoding.hypothesis import Hypothesis, Request
+from maskpredict.decoding.hypothesis import Hypothesis
 from maskpredict.engines import load_engine
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder
 from maskpredict.model.padding import ROWS
 from maskpredict.runtime.batching import BatchType, batches
+from maskpredict.runtime.blocks import BlockTranslator
 from maskpredict.runtime.find_model import find_model
+from maskpredict.runtime.glossary.glossary import Glossary
+from maskpredict.runtime.glossary.reading import read_glossary
 from maskpredict.runtime.judge import Judge
-from maskpredict.runtime.lines import Line, LineCodec, PinLike
-from maskpredict.runtime.out_of_memory import start_splitting
+from maskpredict.runtime.lines import Line, LineCodec, PinLike, clean
 from maskpredict.runtime.settings import resolve_settings
-from maskpredict.runtime.translation import Translation, joined
-from maskpredict.runtime.word_alignment import align
+from maskpredict.runtime.text.protection import Protection
+from maskpredict.runtime.translation import Translation
+from maskpredict.runtime.word_alignment import WordAlignment, align
 from maskpredict.systems import find_decoder
 
 __all__ = ["Translation", "Translator"]
@@ -75,6 +78,9 @@ class Translator:
         self.generation = contents.generation
         logger.info("Computing in %s on %s, by %s.", self.compute_type, self.device, self.engine.name)
         self.max_input_length = _input_limit(contents.config.max_positions, max_input_length)
+        self._protection = Protection(
+            contents.tokenizers, contents.languages, can_pin=self.decoder.can_pin, longest=self.max_input_length
+        )
         self._resolved: dict[str, Any] = {}
         self._settings({})  # raises an error now if generation.json is damaged
         self.judge = None if judge is None else self._opened_judge(judge)
@@ -90,22 +96,27 @@ class Translator:
         *,
         pins: Sequence[Sequence[PinLike]] | None = None,
         references: Sequence[str] | None = None,
+        glossary: Glossary | str | Path | None = None,
         pretokenized: bool = False,
         collapse_repeats: bool = False,
         max_batch_size: int | None = None,
         batch_type: BatchType = "tokens",
+        raw: bool = False,
         **settings: Any,
     ) -> list[Translation]:
         """Translate each text; one without words gives an empty translation.
 
         `settings` are those of the model's system (`MaskPredictSettings`, `BeamSettings`); missing ones are those of
         the model folder, or of the preset that a CMLM's `speed` names (`fast`, `balanced`, `best`). `pins` are phrases
-        that each translation must contain. With `references` each translation gets the length of its reference. With
-        `pretokenized`, texts are subwords between spaces. `collapse_repeats` drops a subword that equals its left
-        neighbour. `max_batch_size` limits memory, not the result.
+        that each translation must contain, `glossary` is a `Glossary` or the file of one (docs/glossaries.md). With
+        `references` each translation gets the length of its reference. With `pretokenized`, texts are subwords between
+        spaces. `collapse_repeats` drops a subword that equals its left neighbour. `max_batch_size` limits memory, not
+        the result. Placeholders, addresses, numbers and the like survive unchanged (docs/text.md); with `raw` a
+        translation is exactly what the model writes.
         """
+        terms = None if glossary is None else self.open_glossary(glossary)
         lines = [
-            Line(text, tuple(own_pins), reference)
+            Line(text, tuple(own_pins), reference, glossary=terms)
             for text, own_pins, reference in _aligned(texts, pins or [()] * len(texts), references)
         ]
         return list(
@@ -116,9 +127,26 @@ class Translator:
                 max_batch_size=max_batch_size,
                 batch_type=batch_type,
                 window=max(1, len(lines)),
+                raw=raw,
                 **settings,
             )
         )
+
+    def open_glossary(self, glossary: Glossary | str | Path) -> Glossary:
+        """Read a glossary's file, and refuse a glossary that this model cannot use."""
+        if not isinstance(glossary, Glossary):
+            glossary = read_glossary(Path(glossary), self.languages)
+        if (glossary.source_language, glossary.target_language) != (self.languages.source, self.languages.target):
+            raise UserError(
+                f"the glossary is from {glossary.source_language} to {glossary.target_language}, and the model from "
+                f"{self.languages}; use one of the model's languages."
+            )
+        if not self.decoder.can_pin:
+            raise UserError(f"models of the system {self.system} cannot use a glossary; use a CMLM.")
+        codec = self._codec(pretokenized=False)
+        for term in glossary.terms:
+            codec.check_term(term.target)
+        return glossary
 
     def translate_stream(
         self, texts: Iterable[str], *, window: int | None = None, **options: Any
@@ -140,28 +168,20 @@ class Translator:
         max_batch_size: int | None = None,
         batch_type: BatchType = "tokens",
         window: int | None = None,
+        raw: bool = False,
         **settings: Any,
     ) -> Iterator[Translation]:
         """Translate lines, each with its constraints, for `translate`, `translate_stream` and `fill`."""
-        resolved = self._settings(settings)
-        codec = self._codec(pretokenized)
-        n_best = resolved.num_hypotheses > 1
-        remaining, first = iter(lines), 1
-        while block := list(islice(remaining, window or self.engine.window)):
-            per_line = codec.requests(block, first)
-            requests = [request for line_requests in per_line for request in line_requests]
-            aligned = [line.align for line, own in zip(block, per_line, strict=True) for _ in own]
-            translations: dict[int, Translation] = {}
-            for batch, results in self._results(requests, resolved, max_batch_size, batch_type):
-                for index, best in zip(batch, results, strict=True):
-                    translation = codec.translation(best, collapse_repeats=collapse_repeats, n_best=n_best)
-                    translations[index] = (
-                        self._aligned(translation, requests[index], best) if aligned[index] else translation
-                    )
-            in_order = (translations[index] for index in range(len(requests)))
-            for line_requests in per_line:
-                yield joined(list(islice(in_order, len(line_requests))))
-            first += len(block)
+        codec, resolved = self._codec(pretokenized), self._settings(settings)
+        blocks = BlockTranslator(
+            self.decoder, self.judge, codec, resolved, collapse_repeats, max_batch_size, batch_type
+        )
+        numbered = (replace(line, number=number) for number, line in enumerate(lines, 1))
+        while block := list(islice(numbered, window or self.engine.window)):
+            as_written = raw or pretokenized
+            translated = blocks.translate(block) if as_written else blocks.translate_protected(block, self._protection)
+            for line, translation in zip(block, translated, strict=True):
+                yield self._aligned(line.source, translation) if line.align else translation
 
     def score(self, sources: Sequence[str], targets: Sequence[str], **options: Any) -> list[Translation]:
         """Return the targets with the scores that `translate` gives them under the same settings.
@@ -209,31 +229,19 @@ class Translator:
             self._resolved[key] = resolved
         return resolved
 
-    def _results(
-        self, requests: list[Request], settings: Any, max_batch_size: int | None, batch_type: BatchType
-    ) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
-        """Yield batches of the requests' indices, each with its hypotheses.
-
-        A GPU computes the next batch while the caller processes one.
-        """
-        translates = self.judge or self.decoder
-
-        def start(batch: list[int]) -> Callable[[], list[list[Hypothesis]]]:
-            chosen = [requests[index] for index in batch]
-            return start_splitting(lambda part: translates.start(part, settings), chosen, self.engine)
-
-        to_start = batches(requests, settings, self.decoder, max_batch_size, batch_type)
-        started = ((batch, start(batch)) for batch in to_start)
-        # `pairwise` starts the next batch before it yields one; the last is paired with an empty batch.
-        for (batch, finish), _ in pairwise(chain(started, [([], list)])):
-            yield batch, finish()
-
-    def _aligned(self, translation: Translation, request: Request, best: Sequence[Hypothesis]) -> Translation:
+    def _aligned(self, source: str, translation: Translation) -> Translation:
         """Return the translation and its alternatives with their alignments."""
-        alignments = [align(self.decoder, self.tokenizers, request.source, one.ids) for one in best]
-        others = zip(translation.hypotheses, alignments, strict=False)
-        hypotheses = tuple(replace(one, alignment=alignment) for one, alignment in others)
-        return replace(translation, alignment=alignments[0], hypotheses=hypotheses)
+        hypotheses = tuple(replace(one, alignment=self._alignment(source, one.text)) for one in translation.hypotheses)
+        return replace(translation, alignment=self._alignment(source, translation.text), hypotheses=hypotheses)
+
+    def _alignment(self, source: str, translation: str) -> WordAlignment | None:
+        """Return the alignment of two texts; None if one has no words, or too many to be read as a whole."""
+        sides = ((self.tokenizers.source, source), (self.tokenizers.target, translation))
+        words, target = (tokenizer.encode(clean(text)) for tokenizer, text in sides)
+        if not words or not target or max(len(words), len(target)) > self.max_input_length:
+            return None
+        ends = self.tokenizers.source.special.eos, self.tokenizers.target.special.eos
+        return align(self.decoder, self.tokenizers, [*words, ends[0]], [*target, ends[1]])
 
     def _codec(self, pretokenized: bool) -> LineCodec:
         positions, threads = self.engine.config.max_positions, self.engine.threads
@@ -261,6 +269,10 @@ def _aligned(
 ) -> Iterator[tuple[str, Sequence[PinLike], str | None]]:
     if isinstance(texts, str):
         raise UserError("translate takes a list of texts; put the one text into a list.")
+    if any(isinstance(phrases, str) for phrases in pins):
+        raise UserError(
+            "pins is a list of phrases for each text; put the phrases of one text into a list of their own."
+        )
     for name, given in (("pins", pins), ("references", references)):
         if given is not None and len(given) != len(texts):
             raise UserError(f"there are {len(texts)} texts and {len(given)} entries of {name}; give one for each.")

@@ -32,7 +32,7 @@ class OurRacer:
 
     def translate(self, batch: Sequence[str]) -> list[str]:
         """Translate with the `Translator`."""
-        return [translation.text for translation in self._translator.translate(batch, **self.settings)]
+        return [translation.text for translation in self._translator.translate(batch, raw=True, **self.settings)]
 
 
 def mask_predict_racers(

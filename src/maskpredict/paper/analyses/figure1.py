@@ -56,7 +56,7 @@ def figure1(study: Study) -> Example:
         return Example("", (), f"no sentence of {language} comes with the package; give one.")
     try:
         translator = study.models.translator(MODEL)
-        (translation,) = translator.translate([source], iterations=PASSES, length_candidates=1, trace=True)
+        (translation,) = translator.translate([source], iterations=PASSES, length_candidates=1, trace=True, raw=True)
         if translation.trace is None:
             raise UserError("the sentence is too long to be followed pass by pass; give a shorter one.")
     except UserError as error:

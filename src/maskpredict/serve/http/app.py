@@ -19,8 +19,20 @@ from maskpredict.serve.config import ServiceConfig
 from maskpredict.serve.http.access import AccessControl
 from maskpredict.serve.http.downloads import DownloadStore
 from maskpredict.serve.http.errors import add_exception_handlers
+from maskpredict.serve.http.glossary_store import GlossaryStore
 from maskpredict.serve.http.middleware import HeadAsGet, RequestObserver, RequestReader, SecurityHeaders
-from maskpredict.serve.http.routers import files, health, libretranslate, page, reference, stream, v1
+from maskpredict.serve.http.routers import (
+    deepl,
+    deepl_glossaries,
+    files,
+    glossaries,
+    health,
+    libretranslate,
+    page,
+    reference,
+    stream,
+    v1,
+)
 from maskpredict.serve.http.schemas import LANGUAGE_MARK
 from maskpredict.serve.queue.languages import AUTO
 from maskpredict.serve.queue.service import TranslationService
@@ -39,6 +51,7 @@ def create_app(config: ServiceConfig) -> FastAPI:
         with TemporaryDirectory(prefix="maskpredict-") as folder:
             app.state.open_documents = asyncio.Semaphore(MAX_OPEN_DOCUMENTS)
             app.state.downloads = DownloadStore(config.files_folder or Path(folder))
+            app.state.glossaries = GlossaryStore((config.files_folder or Path(folder)) / "glossaries")
             service.start()
             logger.info("process %d is ready", os.getpid())
             yield
@@ -53,7 +66,7 @@ def create_app(config: ServiceConfig) -> FastAPI:
         redoc_url=None,
     )
     app.state.service, app.state.access = service, AccessControl(config)
-    for routes in (libretranslate, files, v1, stream, health, reference, page):
+    for routes in (libretranslate, files, v1, stream, glossaries, deepl, deepl_glossaries, health, reference, page):
         app.include_router(routes.router)
     app.openapi_schema = _with_languages(app.openapi(), [language.code for language in service.languages.all])
     add_exception_handlers(app)

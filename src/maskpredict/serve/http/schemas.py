@@ -100,6 +100,7 @@ class V1TranslateRequest(StreamRequest):
     alternatives: Annotated[
         int, Field(ge=0, le=MAX_ALTERNATIVES, description="Number of alternative translations of each sentence.")
     ] = 0
+    glossary_id: Annotated[str | None, Field(description="Glossary of POST /v1/glossaries.")] = None
 
 
 class TargetTemplate(BaseModel):

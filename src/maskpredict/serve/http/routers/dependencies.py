@@ -51,3 +51,8 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     )
 }
 """Error responses that every translating route may give."""
+
+NO_GLOSSARY: dict[int | str, dict[str, Any]] = {
+    404: {"model": ErrorResponse, "description": "There is no such glossary"}
+}
+"""Error response of routes that take the id of a glossary."""

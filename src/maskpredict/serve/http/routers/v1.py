@@ -12,7 +12,8 @@ from maskpredict.runtime.lines import Line
 from maskpredict.runtime.presets import preset_settings
 from maskpredict.serve.http.errors import ApiError
 from maskpredict.serve.http.responses import sentence_response, translate_response
-from maskpredict.serve.http.routers.dependencies import ERRORS, Access, Service
+from maskpredict.serve.http.routers.dependencies import ERRORS, NO_GLOSSARY, Access, Service
+from maskpredict.serve.http.routers.glossaries import Glossaries, authorized_key
 from maskpredict.serve.http.schemas import (
     DecodingRequest,
     FillRequest,
@@ -30,17 +31,21 @@ FILL_CANDIDATES = 3
 """Length candidates for a template with open gaps; each is tried with several sizes of the gaps."""
 
 
-@router.post("/translate", response_model=V1TranslateResponse, response_model_exclude_unset=True)
-async def translate(body: V1TranslateRequest, request: Request, service: Service, access: Access) -> JSONResponse:
+@router.post("/translate", response_model=V1TranslateResponse, response_model_exclude_unset=True, responses=NO_GLOSSARY)
+async def translate(
+    body: V1TranslateRequest, request: Request, service: Service, access: Access, store: Glossaries
+) -> JSONResponse:
     """Translate a text, with scores, confidences and, if requested, every pass."""
     start = time.perf_counter()
-    access.authorize(request, body.api_key)
+    key = authorized_key(request, access, body.api_key)
     access.check_size([body.q])
+    stored = store.find(key, body.glossary_id) if body.glossary_id else None
     # A pin belongs to one sentence, so a text with pins is not split.
     segmenter = as_sentence if body.pins else as_text
     prepared = await prepare_text(service, body.q, body.source, body.target, segmenter)
     pins = tuple(pin.phrase if pin.position is None else (pin.phrase, pin.position) for pin in body.pins)
-    lines = [(model, Line(line.source, pins)) for model, line in prepared.lines]
+    glossary = stored and prepared.model and stored.direction(prepared.model.source, prepared.model.target)
+    lines = [(model, Line(line.source, pins, glossary=glossary or None)) for model, line in prepared.lines]
     settings = decoding_settings(body)
     if body.alternatives:
         settings["num_hypotheses"] = body.alternatives + 1

@@ -1,0 +1,60 @@
+"""Drafts with phrases in the places of the words that translate certain words of the source.
+
+Which target words those are, the model itself tells: with other words in the source, its guess changes most there. The
+phrase takes the place of the whole word, so the draft becomes as much longer or shorter as the phrase is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from maskpredict.decoding.arrays import Array
+from maskpredict.decoding.hypothesis import Pin
+
+
+def contrasted_draft(
+    guess_TV: Array, pins: Sequence[Pin], contrast_guesses: Sequence[Array], mask: int
+) -> list[int] | None:
+    """Return the draft with each pin in the place of what its source words became; None if there is too little room.
+
+    `guess_TV` are log-probabilities for a fully masked draft, `contrast_guesses` those for each pin's contrast.
+    """
+    guess = _numpy(guess_TV)
+    rows_T, likeliest_T = np.arange(len(guess)), guess.argmax(axis=1)
+    taken_T = rows_T == len(guess) - 1  # the end mark
+    places: list[tuple[int, int, tuple[int, ...]]] = []
+    for pin, other_TV in zip(pins, contrast_guesses, strict=True):
+        if taken_T.all():
+            return None
+        change_T = guess[rows_T, likeliest_T] - _numpy(other_TV)[rows_T, likeliest_T]
+        best = int(np.where(taken_T, -np.inf, change_T).argmax())
+        start, end = _word(best, _continues(likeliest_T, pin), taken_T)
+        taken_T[start:end] = True
+        places.append((start, end, pin.ids))
+    draft: list[int] = []
+    previous_end = 0
+    for start, end, ids in sorted(places):
+        draft += [*[mask] * (start - previous_end), *ids]
+        previous_end = end
+    return [*draft, *[mask] * (len(guess) - previous_end)]
+
+
+def _continues(tokens_T: npt.NDArray[np.int64], pin: Pin) -> list[bool]:
+    return [pin.contrast is not None and token in pin.contrast.continuations for token in tokens_T.tolist()]
+
+
+def _word(position: int, continues: Sequence[bool], taken_T: npt.NDArray[np.bool_]) -> tuple[int, int]:
+    """Return the start and end of the word at a position."""
+    start, end = position, position + 1
+    while start > 0 and continues[start] and not taken_T[start - 1]:
+        start -= 1
+    while not taken_T[end] and continues[end]:
+        end += 1
+    return start, end
+
+
+def _numpy(values: Array) -> npt.NDArray[np.float32]:
+    return np.asarray(values.cpu() if hasattr(values, "cpu") else values, dtype=np.float32)

@@ -1,0 +1,1 @@
+"""Glossaries: terms of the source and the words that translations must have for them."""
