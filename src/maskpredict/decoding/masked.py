@@ -123,6 +123,7 @@ class MaskedDecoder(Decoder):
         return self._with_pins(finisher, sentence, request, lengths)
 
     def _contrasted(self, finisher: Finisher, sentence: int, request: Request, lengths: list[int]) -> list[Draft]:
+        assert isinstance(finisher.settings, MaskPredictSettings)
         mask = self.engine.special.mask
         contrasts = [Request(pin.contrast.source) for pin in request.pins if pin.contrast is not None]
         others = self.finisher(contrasts, finisher.settings)

@@ -19,8 +19,7 @@ from maskpredict.serve.http.routers.libretranslate import read_body
 from maskpredict.serve.http.schemas import Text
 from maskpredict.serve.queue.languages import AUTO
 from maskpredict.serve.queue.service import TranslationService
-from maskpredict.serve.queue.texts import TranslatedText, prepare_text
-from maskpredict.serve.text.segmented_text import SegmentedText
+from maskpredict.serve.queue.texts import TranslatedText, as_html, as_text, prepare_text
 
 router = APIRouter(tags=["DeepL"], responses=ERRORS | NO_GLOSSARY)
 
@@ -61,20 +60,8 @@ async def translate(request: Request, service: Service, access: Access, store: G
     glossary = store.find(key, body.glossary_id) if body.glossary_id else None
     source = deepl_code(body.source_lang) if body.source_lang else AUTO
     translated = await _translated(service, texts, source, deepl_code(body.target_lang), body.tag_handling, glossary)
-    return JSONResponse(
-        {
-            "translations": [
-                {
-                    "detected_source_language": (
-                        one.prepared.detected.language if one.prepared.detected else source
-                    ).upper(),
-                    "text": one.text,
-                    "billed_characters": len(text),
-                }
-                for text, one in zip(texts, translated, strict=True)
-            ]
-        }
-    )
+    translations = [_response(one, source, len(text)) for text, one in zip(texts, translated, strict=True)]
+    return JSONResponse({"translations": translations})
 
 
 def _response(translated: TranslatedText, source: str, characters: int) -> dict[str, str | int]:
@@ -95,12 +82,12 @@ async def _translated(
     tag_handling: str | None,
     glossary: StoredGlossary | None,
 ) -> list[TranslatedText]:
-    segmenter = SegmentedText.from_html if tag_handling else SegmentedText.from_text
+    segmenter = as_html if tag_handling else as_text
     if source != AUTO:
         service.languages.check(source)
     service.languages.check(target)
     terms = None if glossary is None else glossary.direction(source, target)
-    prepared = [prepare_text(service, text, source, target, segmenter) for text in texts]
+    prepared = [await prepare_text(service, text, source, target, segmenter) for text in texts]
     lines = [(model, replace(line, glossary=terms)) for one in prepared for model, line in one.lines]
     translations = iter(await service.translate(lines, {}))
     return [TranslatedText(one, list(islice(translations, len(one.lines)))) for one in prepared]
