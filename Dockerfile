@@ -14,7 +14,7 @@ ENV PATH=/opt/maskpredict/bin:$PATH
 RUN useradd --system --no-create-home maskpredict
 USER maskpredict
 EXPOSE 8000
-HEALTHCHECK --start-period=60s CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/readyz')"]
+HEALTHCHECK --start-period=60s CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/healthz')"]
 # Options of your own replace the last line: docker run -v ./runs:/runs maskpredict --host 0.0.0.0 --model /runs/mine
 ENTRYPOINT ["maskpredict", "serve"]
 CMD ["--host", "0.0.0.0"]

@@ -94,3 +94,24 @@ def test_an_error_within_passes_through_and_removes_what_was_written(tmp_path: P
     with pytest.raises(ZeroDivisionError):
         fail()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_of_several_that_make_the_same_folder_the_first_wins(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with new_folder(out, overwrite=False, marker="mark", first_wins=True) as slow:
+        out.mkdir()  # as another process would make it meanwhile
+        (out / "mark").write_text("first")
+        (slow / "mark").write_text("second")
+    assert (out / "mark").read_text() == "first"
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_a_folder_of_something_else_is_not_taken_for_the_first(tmp_path: Path) -> None:
+    def make_meanwhile() -> None:
+        with new_folder(tmp_path / "out", overwrite=False, marker="mark", first_wins=True):
+            (tmp_path / "out").mkdir()
+            (tmp_path / "out" / "letter.txt").write_text("Dear Ada,")
+
+    with pytest.raises(OSError, match="not empty"):
+        make_meanwhile()
+    assert (tmp_path / "out" / "letter.txt").read_text() == "Dear Ada,"

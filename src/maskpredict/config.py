@@ -45,14 +45,21 @@ def load_config(
     `key.sub=value` with the value in YAML; a number in the key (`corpora.0.weight=2`) is a place in a list
     that `defaults` or the file gives.
     """
-    settings = _merged(dict(defaults or {}), _read_yaml(path) if path else {})
-    for override in overrides:
-        settings = _with_override(settings, override)
     try:
-        built: T = _build(cls, settings, key="", base=None)
+        built: T = _build(cls, read_settings(path, overrides, defaults), key="", base=None)
     except _Problem as problem:
         raise UserError(f"{_place_of(problem.key, path, overrides)}: {problem}") from None
     return built
+
+
+def read_settings(
+    path: Path | None, overrides: Sequence[str] = (), defaults: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The values that `load_config` makes a configuration of, unchecked."""
+    settings: dict[str, Any] = _merged(dict(defaults or {}), _read_yaml(path) if path else {})
+    for override in overrides:
+        settings = _with_override(settings, override)
+    return settings
 
 
 def from_dict(cls: type[T], mapping: Mapping[str, Any], key: str = "") -> T:

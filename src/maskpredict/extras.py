@@ -11,11 +11,25 @@ from importlib.util import find_spec
 from maskpredict.errors import UserError
 
 EXTRAS = {
-    "train": ("torch", "tensorboard", "sacrebleu", "matplotlib"),
+    "train": ("torch", "tensorboard", "zstandard", "py3langid", "sacrebleu", "matplotlib"),
+    "teachers": (
+        *("torch", "tensorboard", "zstandard", "py3langid", "sacrebleu", "matplotlib"),
+        *("transformers", "ctranslate2"),
+    ),
     "evaluate": ("sacrebleu", "matplotlib"),
     "bench": ("torch", "ctranslate2", "transformers", "sacrebleu", "matplotlib"),
     "export": ("torch", "ctranslate2", "onnxscript", "transformers"),
-    "serve": ("fastapi", "uvicorn", "prometheus_client", "python_multipart"),
+    "serve": (
+        "fastapi",
+        "uvicorn",
+        "prometheus_client",
+        "python_multipart",
+        "py3langid",
+        "lxml",
+        "polib",
+        "markdown_it",
+    ),
+    "documents": ("lxml", "polib", "markdown_it"),
 }
 """Modules that an extra installs, by the name of the extra."""
 
@@ -28,6 +42,7 @@ _TITLES = {
     "fastapi": "FastAPI",
     "prometheus_client": "prometheus-client",
     "python_multipart": "python-multipart",
+    "markdown_it": "markdown-it-py",
 }
 """Names that people know modules by, where they differ from the module's."""
 

@@ -27,11 +27,12 @@ _PARTIAL = ".partial-maskpredict-"
 
 
 @contextmanager
-def new_folder(out: Path, *, overwrite: bool, marker: str) -> Iterator[Path]:
+def new_folder(out: Path, *, overwrite: bool, marker: str, first_wins: bool = False) -> Iterator[Path]:
     """Yield a folder to fill; when the block ends well, it becomes `out`.
 
     An `out` that has content is refused, or with `overwrite` replaced. Even then it must hold a file called
-    `marker`, which shows that it is an earlier result and not an unrelated folder.
+    `marker`, which shows that it is an earlier result and not an unrelated folder. With `first_wins`, several processes
+    may make the same folder at the same time; the first to finish it decides its content.
     """
     out = out.resolve()
     _refuse_content(out, overwrite, marker)
@@ -44,7 +45,10 @@ def new_folder(out: Path, *, overwrite: bool, marker: str) -> Iterator[Path]:
     try:
         with explain_full_disk(out), _locked(partial):
             yield partial
-        _move_into_place(partial, out)
+        if first_wins:
+            _move_unless_made(partial, out, marker)
+        else:
+            _move_into_place(partial, out)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -83,6 +87,14 @@ def _refuse_content(out: Path, overwrite: bool, marker: str) -> None:
         raise UserError(f"{out} is not empty; choose another place, or ask to overwrite it.")
     if not (out / marker).exists():
         raise UserError(f"{out} has no {marker}, so it is no earlier result and will not be overwritten.")
+
+
+def _move_unless_made(partial: Path, out: Path, marker: str) -> None:
+    try:
+        partial.rename(out)
+    except OSError:
+        if not (out / marker).exists():  # else another process was faster
+            raise
 
 
 def _move_into_place(partial: Path, out: Path) -> None:

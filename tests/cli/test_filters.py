@@ -16,6 +16,8 @@ from typer.testing import CliRunner
 
 from maskpredict import Translator
 from maskpredict.cli import app
+from maskpredict.corpus.compressed import compress
+from maskpredict.corpus.reading import read_lines
 
 COMMAND = [sys.executable, "-m", "maskpredict.cli"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
@@ -177,6 +179,14 @@ def test_a_file_is_translated_into_a_file(translate: Filter, tmp_path: Path) -> 
     assert translate("", str(tmp_path / "in"), "--output", str(tmp_path / "out")) == ""
     assert (tmp_path / "out").read_text() == translate("luri.\ntisa.\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
+
+
+@pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz", ".zst"])
+def test_files_may_be_compressed(translate: Filter, tmp_path: Path, ending: str) -> None:
+    text = "luri tisa.\nkofu.\n"
+    (tmp_path / f"in{ending}").write_bytes(compress(text.encode(), ending))
+    translate("", str(tmp_path / f"in{ending}"), "--output", str(tmp_path / f"out{ending}"))
+    assert list(read_lines(tmp_path / f"out{ending}")) == translate(text).splitlines()
 
 
 def test_a_failure_leaves_an_earlier_output_untouched(cmlm_folder: Path, tmp_path: Path) -> None:

@@ -12,10 +12,22 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
+import zstandard
 
-from maskpredict.corpus.reading import CorpusConfig, make_rereadable, read_pairs, with_names
+from maskpredict.corpus.compressed import compress
+from maskpredict.corpus.reading import (
+    CorpusConfig,
+    make_rereadable,
+    read_lines,
+    read_pairs,
+    with_names,
+    without_folders,
+)
 from maskpredict.errors import UserError
+from maskpredict.languages import Languages
 
 TEXT = "eins\nzwei 😀\ndrei\n".encode()
 LINES = ["eins", "zwei 😀", "drei"]
@@ -23,7 +35,7 @@ LINES = ["eins", "zwei 😀", "drei"]
 
 @pytest.mark.parametrize(
     ("suffix", "compress"),
-    [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)],
+    [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress), (".zst", zstandard.compress)],
 )
 def test_plain_and_compressed_files_read_alike(tmp_path: Path, suffix: str, compress: Callable[[bytes], bytes]) -> None:
     source, target = tmp_path / f"a.de{suffix}", tmp_path / f"a.en{suffix}"
@@ -53,6 +65,13 @@ def test_lines_end_at_newlines_only_and_hold_no_control_characters(
     path = tmp_path / "a.txt"
     path.write_bytes(raw)
     assert [pair.source for pair in read_pairs(CorpusConfig(source=path, target=path))] == lines
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_compressed_files_may_be_concatenated(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(compress(TEXT, suffix) + compress(TEXT * 10_000, suffix) + compress(b"", suffix))
+    assert list(read_lines(path)) == LINES * 10_001
 
 
 def test_tsv_holds_a_pair_a_line(tmp_path: Path) -> None:
@@ -99,11 +118,13 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         (".gz", gzip.compress(TEXT * 1000)[:60]),
         (".bz2", bz2.compress(TEXT * 1000)[:60]),
         (".xz", lzma.compress(TEXT * 1000)[:60]),
+        (".zst", zstandard.compress(TEXT * 1000)[:25]),
         (".gz", TEXT),
         (".bz2", TEXT),
         (".xz", TEXT),
+        (".zst", TEXT),
     ],
-    ids=["cut-gz", "cut-bz2", "cut-xz", "no-gz", "no-bz2", "no-xz"],
+    ids=["cut-gz", "cut-bz2", "cut-xz", "cut-zst", "no-gz", "no-bz2", "no-xz", "no-zst"],
 )
 def test_damaged_compression_is_explained(tmp_path: Path, suffix: str, raw: bytes) -> None:
     path = tmp_path / f"a{suffix}"
@@ -122,7 +143,7 @@ def test_damaged_compression_is_explained(tmp_path: Path, suffix: str, raw: byte
     ],
 )
 def test_a_corpus_is_two_files_or_a_tsv(corpus: CorpusConfig) -> None:
-    with pytest.raises(UserError, match="needs either `source` and `target`, or `tsv` alone"):
+    with pytest.raises(UserError, match="needs either `source` and `target`, or `tsv`, `parquet` or `folder` alone"):
         read_pairs(corpus)
 
 
@@ -176,3 +197,44 @@ def test_names_come_from_files_and_take_the_folder_in_when_they_would_collide() 
 def test_names_must_differ_and_suit_file_names(names: list[str], message: str) -> None:
     with pytest.raises(UserError, match=message):
         with_names([CorpusConfig(name=name, tsv=Path("x")) for name in names])
+
+
+def test_a_folder_holds_a_corpus_for_each_pair_of_files(tmp_path: Path) -> None:
+    for name in ("news-2019.de.gz", "news-2019.en.gz", "talks.de.zst", "talks.en.zst", "alone.de.gz", "books.de"):
+        (tmp_path / name).write_bytes(compress(TEXT, Path(name).suffix))
+    (tmp_path / "books.en").write_bytes(TEXT)
+    corpora = without_folders([CorpusConfig(folder=tmp_path, weight=2.0)], Languages("de", "en"))
+    assert [(corpus.name, corpus.weight) for corpus in corpora] == [("books", 2.0), ("news-2019", 2.0), ("talks", 2.0)]
+    assert [list(read_pairs(corpus)) for corpus in corpora] == [list(zip(LINES, LINES, strict=True))] * 3
+    with pytest.raises(UserError, match=r"has no pairs of files such as NAME\.fr\.gz and NAME\.en\.gz"):
+        without_folders([CorpusConfig(folder=tmp_path)], Languages("fr", "en"))
+
+
+def test_parquet_holds_columns_or_structs(tmp_path: Path) -> None:
+    texts = [f"eins {number}\n" for number in range(50_000)]
+    pyarrow.parquet.write_table(pyarrow.table({"source": texts, "target": texts}), tmp_path / "plain.parquet")
+    pairs = list(read_pairs(CorpusConfig(parquet=tmp_path / "plain.parquet")))
+    assert (len(pairs), pairs[-1]) == (50_000, ("eins 49999 ", "eins 49999 "))
+    folder = tmp_path / "dataset" / "train"
+    folder.mkdir(parents=True)
+    for number in range(2):
+        table = pyarrow.table(
+            {"id": [1, 2], "translation": [{"de": f"ja {number}", "en": "yes"}, {"de": "nein", "en": None}]}
+        )
+        pyarrow.parquet.write_table(table, folder / f"{number}.parquet")
+    corpus = CorpusConfig(parquet=tmp_path / "dataset", columns=("translation.de", "translation.en"))
+    assert list(read_pairs(corpus)) == [("ja 0", "yes"), ("nein", ""), ("ja 1", "yes"), ("nein", "")]
+    with pytest.raises(UserError, match=r"has no column 'source'; it has id, translation.de, translation.en"):
+        list(read_pairs(CorpusConfig(parquet=tmp_path / "dataset")))
+
+
+def test_parquet_that_is_none_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.parquet").write_text("PAR")
+    with pytest.raises(UserError, match="cannot be read as Parquet"):
+        list(read_pairs(CorpusConfig(parquet=tmp_path / "a.parquet")))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match=r"has no \.parquet files"):
+        list(read_pairs(CorpusConfig(parquet=tmp_path / "empty")))
+    monkeypatch.setattr("maskpredict.corpus.parquet.find_spec", lambda module: None)
+    with pytest.raises(UserError, match="needs pyarrow: pip install pyarrow"):
+        list(read_pairs(CorpusConfig(parquet=tmp_path / "a.parquet")))

@@ -30,7 +30,7 @@ LAYERS = [
     ["systems"],
     ["engines"],
     ["training", "runtime", "player"],
-    ["distill"],
+    ["distill", "documents"],
     ["evaluate"],
     ["bench", "convert", "export", "serve"],
     ["paper"],

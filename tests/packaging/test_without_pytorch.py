@@ -149,7 +149,12 @@ def test_data_can_be_prepared_and_packed(runtime: Installation, tmp_path: Path) 
         ("evaluate --hypotheses a --reference b", "`maskpredict evaluate` needs sacreBLEU", "evaluate"),
         ("bench --quick", "`maskpredict bench` needs PyTorch, sacreBLEU and Matplotlib", "bench"),
         ("export onnx de-en graphs", "`maskpredict export` needs PyTorch", "export"),
-        ("serve", "`maskpredict serve` needs FastAPI, uvicorn, prometheus-client and python-multipart", "serve"),
+        (
+            "serve",
+            "`maskpredict serve` needs FastAPI, uvicorn, prometheus-client, python-multipart, py3langid, lxml and "
+            "polib",
+            "serve",
+        ),
     ],
 )
 def test_a_verb_names_the_extra_that_it_needs(runtime: Installation, arguments: str, needs: str, extra: str) -> None:

@@ -13,8 +13,8 @@ def encode(text: str) -> list[int]:
     return [ord(character) for character in text if not character.isspace()]
 
 
-def split(text: str, limit: int) -> list[str]:
-    return ["".join(map(chr, ids)) for ids in pieces_of(text, encode, limit)]
+def split(text: str, limit: int, language: str = "en") -> list[str]:
+    return ["".join(map(chr, ids)) for ids in pieces_of(text, language, encode, limit)]
 
 
 def test_what_fits_stays_whole() -> None:
@@ -34,7 +34,7 @@ def test_a_point_inside_a_number_is_no_end() -> None:
 
 
 def test_chinese_sentences_end_without_a_space() -> None:
-    assert split("今天下雨。我在家！", 5) == ["今天下雨。", "我在家！"]
+    assert split("今天下雨。我在家！", 5, "zh") == ["今天下雨。", "我在家！"]
 
 
 def test_a_long_sentence_is_cut_at_commas_and_packed_again() -> None:
@@ -55,6 +55,6 @@ def test_no_text_is_no_piece() -> None:
 
 @given(st.text(alphabet='ab.,;! 。"', max_size=80), st.integers(1, 20))
 def test_nothing_is_lost_and_nothing_is_too_long(text: str, limit: int) -> None:
-    pieces = pieces_of(text, encode, limit)
+    pieces = pieces_of(text, "en", encode, limit)
     assert [token for piece in pieces for token in piece] == encode(text)
     assert all(0 < len(piece) <= limit for piece in pieces)

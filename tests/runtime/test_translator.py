@@ -241,7 +241,7 @@ def test_keywords_win_over_the_model_folder_which_wins_over_defaults(cmlm_folder
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"beam_size": 4}, r"beam_size is not a setting of cmlm models; they have iterations, length_candidates"),
+        ({"beam_size": 4}, r"beam_size is not a setting of cmlm models; they have iterations, .*length_candidates"),
         ({"iterations": "many"}, "'iterations' must be a whole number"),
         ({"length_candidates": 0}, "length_candidates is 0"),
         ({"strategy": "left_to_right", "threshold": 0.5}, "threshold is for mask_predict"),

@@ -101,6 +101,19 @@ def running(cmlm_folder: Path) -> Callable[..., AbstractContextManager[httpx.Cli
     return lambda **settings: _running(replace(config, **settings))
 
 
+@contextmanager
+def _client_at(address: str, server: httpx.Client) -> Iterator[httpx.Client]:
+    transport = httpx.HTTPTransport(local_address=address)
+    with httpx.Client(base_url=server.base_url, transport=transport, timeout=PATIENCE) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def client_at() -> Callable[[str, httpx.Client], AbstractContextManager[httpx.Client]]:
+    """Opens a client with a loopback address of its own, for the server of another client."""
+    return _client_at
+
+
 @pytest.fixture(scope="session")
 def translated(cmlm_folder: Path) -> Callable[[str], str]:
     """Translates a sentence with the Translator; a server must return the same."""

@@ -7,7 +7,9 @@ import re
 import shlex
 from pathlib import Path
 
+import httpx
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from maskpredict.cli import app
@@ -49,3 +51,18 @@ def test_the_image_gets_only_what_it_copies() -> None:
     kept = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(" ".join(copied).split()) == sorted(kept)
     assert all((ROOT / path).exists() for path in kept)
+
+
+@pytest.mark.parametrize("file", ["grafana-dashboard.json", "alerts.yml"])
+def test_dashboards_and_alerts_ask_for_metrics_that_exist(client: httpx.Client, file: str) -> None:
+    client.post("/translate", json={"q": "bane.", "source": "xx", "target": "yy"})
+    text = (ROOT / "deploy" / file).read_text(encoding="utf-8")
+    content = yaml.safe_load(text)  # JSON is YAML, too
+    assert content
+    asked = set(re.findall(r"\bmaskpredict_[a-z_]+", text))
+    served = set(re.findall(r"^(maskpredict_[a-z_]+)", client.get("/metrics").text, re.MULTILINE))
+    assert len(asked) >= 2
+    assert asked - served == set()
+    labels = set(re.findall(r"\bby \(([^)]*)\)", text))
+    known = {"le", "route", "status", "method", "side", "model", "engine", "instance"}
+    assert {label for group in labels for label in group.split(", ")} <= known

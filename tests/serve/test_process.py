@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
@@ -28,9 +29,10 @@ SLOW = {"q": "luri tisa kone bane luke fumo tine koke.\n" * 20, "iterations": 32
 def test_a_server_finishes_accepted_requests_before_it_stops(
     cmlm_folder: Path, tmp_path: Path, started: Started, wait_until: WaitUntil
 ) -> None:
-    with started(cmlm_folder, tmp_path / "log") as (url, process), ThreadPoolExecutor(2) as pool:
+    options = "--work-limit", "10000000"
+    with started(cmlm_folder, tmp_path / "log", *options) as (url, process), ThreadPoolExecutor(2) as pool:
         accepted = [pool.submit(httpx.post, f"{url}/v1/translate", json=SLOW, timeout=60) for _ in range(2)]
-        wait_until(lambda: "queue_sentences 0.0" not in httpx.get(f"{url}/metrics").text)
+        wait_until(lambda: "running_batches 0.0" not in httpx.get(f"{url}/metrics").text)
         process.send_signal(signal.SIGTERM)
         assert [answer.result().status_code for answer in accepted] == [200, 200]
         # uvicorn hands the signal on once it is done, so that whoever sent it sees that it worked.
@@ -133,4 +135,22 @@ def test_a_model_can_have_a_name_and_be_chosen_by_it(
     models = (f"parallel={cmlm_folder}", f"stepwise={autoregressive_folder}")
     with running(models=models, load_only=("stepwise",)) as client:
         client.post("/translate", json={"q": "bane.", **PAIR})
-        assert 'maskpredict_passes_count{model="stepwise"} 1.0' in client.get("/metrics").text
+        assert 'maskpredict_passes_count{engine="torch",model="stepwise"} 1.0' in client.get("/metrics").text
+
+
+def test_a_json_log_follows_a_request_through_its_batches(cmlm_folder: Path, tmp_path: Path, started: Started) -> None:
+    log = tmp_path / "log"
+    with started(cmlm_folder, log, "--log-format", "json", "--log-level", "debug") as (url, _):
+        headers = {"X-Request-ID": "job-7"}
+        answer = httpx.post(f"{url}/v1/translate", json={"q": "bane.\nluri.", **PAIR}, headers=headers)
+        assert answer.headers["x-request-id"] == "job-7"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    (request,) = [line for line in lines if line.get("request") == "job-7"]
+    assert (request["route"], request["method"], request["status"]) == ("/v1/translate", "POST", 200)
+    assert request["sentences"] == 2
+    assert request["positions"] > 0
+    assert 0 < request["computing_seconds"] <= request["seconds"]
+    batches = [line for line in lines if "job-7" in line.get("requests", [])]
+    assert sum(batch["sentences"] for batch in batches) == 2
+    assert {(batch["model"], batch["engine"]) for batch in batches} == {("xx-yy", "onnxruntime")}
+    assert "bane" not in log.read_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def test_text_in_which_no_pair_fits_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_update_without_a_pair_that_fits_does_no_harm(
-    make_config: MakeConfig, read_metrics: Callable[[Path | str], list[dict[str, float]]]
+    make_config: MakeConfig, read_metrics: Callable[[Path | str], list[dict[str, Any]]]
 ) -> None:
     model = {"width": 16, "hidden": 16, "heads": 1, "encoder_layers": 1, "decoder_layers": 1, "ctc_positions": 1}
     # Updates of a single pair each, of which every eighth does not fit.

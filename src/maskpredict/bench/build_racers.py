@@ -10,6 +10,7 @@ from maskpredict.bench.config import BenchConfig
 from maskpredict.bench.racers.base import ComputeSettings, RacedModel, Racer
 from maskpredict.bench.racers.ctranslate2_engine import ctranslate2_racers
 from maskpredict.bench.racers.ours import alignment_racers, beam_search_racers, mask_predict_racers, one_pass_racers
+from maskpredict.bench.racers.outside_teacher import outside_teacher_racers
 from maskpredict.bench.racers.transformers_engine import transformers_racers
 from maskpredict.decoding.settings import AlignmentSettings, BeamSettings, MaskPredictSettings, OnePassSettings
 from maskpredict.errors import UserError
@@ -72,6 +73,8 @@ def build_racers(
     if config.rival:
         models.append(model := _read(config.rival, "rival", BeamSettings))
         racers += ctranslate2_racers(model, compute, config.beams, exporter(model, "rival"), rival=True)
+    if config.outside:
+        racers += outside_teacher_racers(config.outside, compute, config.beams)
     _refuse_mixed_languages(models)
     return RacersAndModels(racers, models)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from maskpredict.distill.teachers.base import TeacherConfig
 from maskpredict.engines import check_name
 from maskpredict.engines.devices import find_device
 from maskpredict.errors import UserError
@@ -40,6 +41,8 @@ class BenchConfig:
     """Alignment model; empty for none."""
     alignment_passes: tuple[int, ...] = (1, 2, 4)
     """Passes of the alignment model."""
+    outside: TeacherConfig | None = None
+    """Teacher from outside, raced in its own engine; none for none."""
     passes: tuple[PassesAndCandidates, ...] = (PassesAndCandidates(4, 1), PassesAndCandidates(10, 5))
     """Passes and length candidates of mask-predict."""
     speeds: tuple[str, ...] = ("fast", "balanced", "best")

@@ -30,8 +30,9 @@ COLOURS = {
     "CTranslate2 rival": "#CC79A7",
     "transformers": "#7F7F7F",
     "alignment": "#000000",
+    "teacher from outside": "#A6761D",
 }
-MARKERS = dict(zip(COLOURS, "oXPs^vD*", strict=True))
+MARKERS = dict(zip(COLOURS, "oXPs^vD*h", strict=True))
 LINES = ("-", "--", ":", "-.", (0, (1, 3)))
 """Line styles of the decoding settings of one engine."""
 STYLE: dict[Any, Any] = {

@@ -106,7 +106,7 @@ class _RaceRun:
         if self.completed and len(self.heats) < self.total:
             rounds = f"round {self.heats[-1].round} of {self.config.rounds}"
             remarks.append(f"The time of {self.config.seconds:g} seconds was over in {rounds}.")
-        if not self.config.teacher:
+        if not (self.config.teacher or self.config.outside):
             remarks.append("No autoregressive model was given, so beam search and the peers are missing.")
         return remarks
 

@@ -28,7 +28,7 @@ class PairsCommand(TyperCommand):
             joined.append(argument)
             if argument in _PAIRED:
                 first = next(remaining, "")
-                joined.append(first if _is_tsv(first) else f"{first}{_BETWEEN}{next(remaining, '')}")
+                joined.append(first if _single(first) else f"{first}{_BETWEEN}{next(remaining, '')}")
         return super().parse_args(ctx, joined)
 
 
@@ -41,7 +41,10 @@ def prepare(
     target_language: Annotated[str | None, typer.Option("--target-language", "-t", help="Such as en.")] = None,
     train: Annotated[
         list[str] | None,
-        typer.Option(metavar=_CORPUS, help="Two aligned files, or one .tsv; plain or compressed; repeatable."),
+        typer.Option(
+            metavar=_CORPUS,
+            help="Two aligned files, one .tsv, .parquet, folder of pairs, or - for TSV on standard input; repeatable.",
+        ),
     ] = None,
     valid: Annotated[list[str] | None, typer.Option(metavar=_CORPUS, help="Corpus for validation; repeatable.")] = None,
     test: Annotated[list[str] | None, typer.Option(metavar=_CORPUS, help="Test set; repeatable.")] = None,
@@ -80,13 +83,22 @@ def prepare(
 
 
 def _corpus(option: str, value: str) -> dict[str, str]:
-    if _is_tsv(value):
-        return {"tsv": value}
+    if key := _single(value):
+        return {key: value}
     files: Sequence[str] = value.split(_BETWEEN)
     if len(files) != 2 or not all(files):
-        raise UserError(f"{option} takes two files, sources and targets, or one that ends in .tsv.")
+        raise UserError(
+            f"{option} takes two files, sources and targets, or one that ends in .tsv or .parquet, or a folder, or -."
+        )
     return {"source": files[0], "target": files[1]}
 
 
-def _is_tsv(name: str) -> bool:
-    return _BETWEEN not in name and ".tsv" in Path(name).suffixes
+def _single(name: str) -> str:
+    """Key of a corpus that is one argument; empty for two aligned files."""
+    if _BETWEEN in name:
+        return ""
+    if name == "-" or ".tsv" in Path(name).suffixes:
+        return "tsv"
+    if Path(name).suffix == ".parquet":
+        return "parquet"
+    return "folder" if Path(name).is_dir() else ""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from maskpredict.cli.distill import distill_texts
 from maskpredict.cli.options import Config, Overrides, config_path
 from maskpredict.extras import require
 
 if TYPE_CHECKING:
     from maskpredict.reproduce.recipe import Recipe
 
+_OUTSIDE = "A teacher from outside (recipe from-teacher)"
 WORK_LEFT = 75
 """EX_TEMPFAIL of sysexits.h: the same command continues the work."""
 
@@ -34,6 +37,27 @@ def reproduce(
     results: Annotated[
         Path | None, typer.Option(help="Folder for scores and report; results/RECIPE by default.")
     ] = None,
+    teacher: Annotated[
+        str | None, typer.Option(help="Teacher from outside, as in distill.", rich_help_panel=_OUTSIDE)
+    ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Text for it to translate; repeatable.", rich_help_panel=_OUTSIDE),
+    ] = None,
+    test: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STEM",
+            help="Test set: STEM.de and STEM.en for de and en, in --data if given; repeatable.",
+            rich_help_panel=_OUTSIDE,
+        ),
+    ] = None,
+    source_language: Annotated[
+        str | None, typer.Option("--source-language", "-s", help="Such as de.", rich_help_panel=_OUTSIDE)
+    ] = None,
+    target_language: Annotated[
+        str | None, typer.Option("--target-language", "-t", help="Such as en.", rich_help_panel=_OUTSIDE)
+    ] = None,
     show: Annotated[bool, typer.Option("--list", help="Show the stages and their state, and exit.")] = False,
     dry: Annotated[
         bool,
@@ -47,7 +71,16 @@ def reproduce(
     from maskpredict.reproduce.run import reproduce as run
 
     path = config_path(recipe)
-    loaded = load_recipe(path, overrides or ())
+    outside = {
+        "outside.teacher": teacher,
+        "outside.text": distill_texts(text) if text else None,
+        "test": [{"stem": stem} for stem in test] if test else None,
+        "source_language": source_language,
+        "target_language": target_language,
+    }
+    given = [f"{name}={json.dumps(value)}" for name, value in outside.items() if value is not None]
+    overrides = [*given, *(overrides or ())]
+    loaded = load_recipe(path, overrides)
     folder = work or Path("runs") / path.stem
     if show:
         _show(loaded, folder)
@@ -56,7 +89,7 @@ def reproduce(
         _dry_run(loaded)
         return
     result = run(loaded, folder, data=data, stage=stage, seconds=seconds, redo=redo)
-    command = shlex.join(["maskpredict", "reproduce", path.stem, *(overrides or ())])
+    command = shlex.join(["maskpredict", "reproduce", path.stem, *overrides])
     publish(command, loaded, folder, results or Path("results") / path.stem)
     if not result.finished:
         left = ", ".join(result.left)

@@ -38,6 +38,12 @@ def serve(
     max_queue: Annotated[
         int, typer.Option(help="Sentences in the queue; further requests get status 503.", rich_help_panel=_LIMITS)
     ] = 1_024,
+    work_limit: Annotated[
+        int,
+        typer.Option(
+            help="Positions to compute per request: passes x length candidates x subwords.", rich_help_panel=_LIMITS
+        ),
+    ] = 200_000,
     timeout: Annotated[
         float, typer.Option(help="Seconds after which a request gets status 503.", rich_help_panel=_LIMITS)
     ] = 30.0,
@@ -54,6 +60,17 @@ def serve(
         list[str] | None,
         typer.Option(help="Origin whose pages may use the API, or *; repeatable.", rich_help_panel=_LIMITS),
     ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Address or network of a proxy whose X-Forwarded-For is believed; repeatable.", rich_help_panel=_LIMITS
+        ),
+    ] = None,
+    log_format: Annotated[str, typer.Option(help="text, or json for one object a line.")] = "text",
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error; debug has every batch.")] = "info",
+    public_url: Annotated[
+        str | None, typer.Option(help="Address of the service as clients know it; needed behind a proxy.")
+    ] = None,
 ) -> None:
     """Serve a page and an HTTP API that LibreTranslate's clients understand."""
     require("serve", "`maskpredict serve`")
@@ -69,6 +86,7 @@ def serve(
         threads=threads,
         workers=workers,
         max_queue=max_queue,
+        work_limit=work_limit,
         batch_milliseconds=batch_milliseconds,
         batch_tokens=batch_tokens,
         timeout=timeout,
@@ -77,5 +95,9 @@ def serve(
         rate_limit=rate_limit,
         api_keys_file=api_keys_file,
         cors_origins=tuple(cors_origin or ()),
+        trusted_proxies=tuple(trusted_proxy or ()),
+        public_url=public_url,
+        log_format=log_format,
+        log_level=log_level,
     )
     run(config, host, port)

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
+from maskpredict.corpus.compressed import compressing
 from maskpredict.corpus.reading import STDIN, CorpusConfig, Pair, read_lines, read_pairs
 from maskpredict.errors import UserError
 from maskpredict.new_file import new_file, open_for_writing
@@ -59,7 +60,10 @@ class LineWriter:
 
 @contextmanager
 def output(path: Path | None, *, flush_lines: bool = False) -> Iterator[LineWriter]:
-    """Standard output, or a file that appears whole at the end or not at all; `flush_lines` flushes every line."""
+    """Standard output, or a file that appears whole at the end or not at all; `flush_lines` flushes every line.
+
+    A file is compressed if its name ends in .gz, .bz2, .xz or .zst.
+    """
     if path is None:
         yield LineWriter(sys.stdout.buffer, flush_lines=flush_lines)
         sys.stdout.buffer.flush()
@@ -67,12 +71,12 @@ def output(path: Path | None, *, flush_lines: bool = False) -> Iterator[LineWrit
         with open_for_writing(path) as stream:
             yield LineWriter(stream, flush_lines=flush_lines)
     else:
-        with new_file(path) as stream:
-            yield LineWriter(stream, flush_lines=flush_lines)
+        with new_file(path) as stream, compressing(stream, path.suffix) as compressed:
+            yield LineWriter(compressed, flush_lines=flush_lines)
 
 
-def with_progress(items: Iterable[T], description: str) -> Iterator[T]:
-    """The items, with their count on stderr after a few seconds if stderr is a terminal."""
+def with_progress(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
+    """The items, with their count on stderr after a few seconds if stderr is a terminal; `total` if it is known."""
     started, task = time.monotonic(), None
     with ExitStack() as stack:
         for done, item in enumerate(items, 1):
@@ -80,11 +84,11 @@ def with_progress(items: Iterable[T], description: str) -> Iterator[T]:
             if task is not None:
                 task.advance()
             elif time.monotonic() - started > SECONDS_UNTIL_PROGRESS and _shows_progress():
-                task = _started_task(stack, description, done)
+                task = _started_task(stack, description, done, total)
 
 
-def _started_task(stack: ExitStack, description: str, done: int) -> Task:
-    task = stack.enter_context(Progress()).task(description)
+def _started_task(stack: ExitStack, description: str, done: int, total: int | None) -> Task:
+    task = stack.enter_context(Progress()).task(description, total)
     task.advance(done)
     return task
 

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maskpredict.cli import options
+from maskpredict.cli.documents import translate_document
 from maskpredict.cli.options import TranslateFormat
 from maskpredict.cli.streams import LineWriter, input_lines, is_interactive, output, with_progress
+from maskpredict.documents.names import is_document
 from maskpredict.errors import UserError
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ _PLACED = re.compile(r"(.+)@(\d+)")
 
 def translate(
     model: options.Model,
-    file: Annotated[Path | None, typer.Argument(help="Lines to translate; standard input if left out.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="Text or document; standard input if left out.")] = None,
     output_file: options.OutputFile = None,
     format: Annotated[TranslateFormat, typer.Option(help="Format of a line of output.")] = TranslateFormat.text,
     play: Annotated[bool, typer.Option("--play", help="Show every pass in the terminal instead.")] = False,
@@ -57,7 +59,7 @@ def translate(
     engine: options.Engine = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Translate lines of text."""
+    """Translate lines of text, or a document: its format is noticed by its name, as in report.docx."""
     if gold_length != (reference is not None):
         raise UserError("--gold-length and --reference go together; give both or neither.")
     settings = options.settings_from(
@@ -75,6 +77,19 @@ def translate(
         length_penalty=length_penalty,
         trace=True if play or format is TranslateFormat.trace else None,
     )
+    if file is not None and is_document(file.name):
+        if play or pin or reference or pretokenized or collapse_repeats or format is not TranslateFormat.text:
+            raise UserError(
+                f"{file.name} is translated as a document; --play, --pin and the like are for lines of text."
+            )
+        translate_document(
+            lambda: options.open_translator(model, device, compute_type, engine, threads, judge),
+            file,
+            output_file,
+            max_batch_size=batch_tokens,
+            **settings,
+        )
+        return
     typed = is_interactive(file)
     translator = options.open_translator(model, device, compute_type, engine, threads, judge)
     lines, sources = itertools.tee(_lines(file, reference, tuple(_pin(text) for text in pin or ())))

@@ -101,8 +101,12 @@ def text_reason(pair: Pair, config: CleaningConfig) -> DropReason | None:
 
 def _digest(pair: Pair) -> int:
     # The separator cannot occur in a line, so different pairs give different bytes.
-    text = f"{pair.source}\n{pair.target}".encode()
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+    return text_digest(f"{pair.source}\n{pair.target}")
+
+
+def text_digest(text: str) -> int:
+    """A digest of 64 bits, for a `DigestSet`."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
 class DigestSet:

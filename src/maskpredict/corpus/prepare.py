@@ -24,7 +24,7 @@ from maskpredict.corpus.dataset import (
 )
 from maskpredict.corpus.encoding import BLOCK_PAIRS, SplitWriter, blocks
 from maskpredict.corpus.lexicon import lexicon
-from maskpredict.corpus.reading import CorpusConfig, Pair, make_rereadable, read_pairs, with_names
+from maskpredict.corpus.reading import CorpusConfig, Pair, make_rereadable, read_pairs, with_names, without_folders
 from maskpredict.corpus.report import CorpusReport, PrepareReport
 from maskpredict.corpus.vocabulary import VocabularyConfig, learn_tokenizers, reuse_tokenizers, sample_pairs
 from maskpredict.errors import UserError
@@ -93,9 +93,11 @@ def _splits(config: PrepareConfig) -> dict[str, list[CorpusConfig]]:
     """The corpora of each split; several test sets are a split each, because each gets its own score."""
     if not config.train and config.vocabulary.reuse is None:
         raise UserError("There is no text to learn a vocabulary from; give `train`, or `vocabulary.reuse`.")
-    tests = with_names(config.test)
+    languages = Languages(config.source_language, config.target_language)
+    train, valid, test = (without_folders(corpora, languages) for corpora in (config.train, config.valid, config.test))
+    tests = with_names(test)
     test_splits = {"test" if len(tests) == 1 else f"test.{test.name}": [test] for test in tests}
-    splits = {"train": with_names(config.train), "valid": with_names(config.valid), **test_splits}
+    splits = {"train": with_names(train), "valid": with_names(valid), **test_splits}
     return {name: corpora for name, corpora in splits.items() if corpora}
 
 

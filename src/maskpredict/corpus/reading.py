@@ -6,34 +6,32 @@ inside sentences and would silently shift every line after them.
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import io
 import itertools
-import lzma
 import re
 import shutil
 import sys
-import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple, cast
 
 from maskpredict.bounds import PositiveFloat
 from maskpredict.config import check_bounds
+from maskpredict.corpus.compressed import decompression_errors, open_compressed
+from maskpredict.corpus.parquet import read_columns
 from maskpredict.errors import UserError
+from maskpredict.languages import Languages
 
 STDIN = Path("-")
 
 
 @dataclass(frozen=True)
 class CorpusConfig:
-    """One parallel corpus: either two aligned files, or one file of tab-separated pairs.
+    """Parallel text: two aligned files, or one of tab-separated pairs, or Parquet, or a folder of pairs of files.
 
-    Files may be plain or compressed (.gz, .bz2, .xz).
+    Files may be plain or compressed (.gz, .bz2, .xz, .zst).
     """
 
     name: str = ""
@@ -44,6 +42,12 @@ class CorpusConfig:
     """File of target sentences, one a line, aligned with `source`."""
     tsv: Path | None = None
     """File of lines `source TAB target`, instead of two files; `-` reads standard input."""
+    parquet: Path | None = None
+    """Parquet file, or folder of such files, instead; needs pyarrow."""
+    columns: tuple[str, str] = ("source", "target")
+    """Its columns of sources and targets; `translation.de` is the field `de` of the column `translation`."""
+    folder: Path | None = None
+    """Folder of files NAME.LANGUAGE, plain or compressed, as OpusCleaner and mtdata leave them; a corpus each pair."""
     weight: PositiveFloat = 1.0
     """Sampling weight in training, relative to the size of the corpus; 2 draws it twice as often."""
 
@@ -60,22 +64,52 @@ class Pair(NamedTuple):
 
 def read_pairs(corpus: CorpusConfig) -> Iterator[Pair]:
     """The pairs of a corpus, in order, with control characters replaced by spaces."""
-    if corpus.tsv is not None and corpus.source is None and corpus.target is None:
-        return _read_tsv(corpus.tsv)
-    if corpus.tsv is None and corpus.source is not None and corpus.target is not None:
-        return _read_two_files(corpus.source, corpus.target)
-    raise UserError(f"The corpus {corpus.name or 'without a name'} needs either `source` and `target`, or `tsv` alone.")
+    given = {name for name in ("source", "target", "tsv", "parquet") if getattr(corpus, name) is not None}
+    if given == {"source", "target"}:
+        return _read_two_files(cast(Path, corpus.source), cast(Path, corpus.target))
+    if given == {"tsv"}:
+        return _read_tsv(cast(Path, corpus.tsv))
+    if given == {"parquet"}:
+        rows = read_columns(cast(Path, corpus.parquet), corpus.columns)
+        return (Pair(printable(source), printable(target)) for source, target in rows)
+    raise UserError(
+        f"The corpus {corpus.name or 'without a name'} needs either `source` and `target`, or `tsv`, `parquet` or "
+        "`folder` alone."
+    )
+
+
+def without_folders(corpora: Sequence[CorpusConfig], languages: Languages) -> list[CorpusConfig]:
+    """The corpora, with those in place of a folder that it holds in these languages."""
+    return [one for corpus in corpora for one in ([corpus] if corpus.folder is None else _in_folder(corpus, languages))]
+
+
+def _in_folder(corpus: CorpusConfig, languages: Languages) -> list[CorpusConfig]:
+    folder = cast(Path, corpus.folder)
+    found = []
+    for suffix in ("", ".gz", ".bz2", ".xz", ".zst"):
+        ending = f".{languages.source}{suffix}"
+        for source in sorted(folder.glob(f"*{ending}")):
+            stem = source.name.removesuffix(ending)
+            target = folder / f"{stem}.{languages.target}{suffix}"
+            if target.exists():
+                name = re.sub(r"[^\w.-]", "-", f"{corpus.name}-{stem}" if corpus.name else stem)
+                found.append(CorpusConfig(name, source, target, weight=corpus.weight))
+    if not found:
+        raise UserError(
+            f"{folder} has no pairs of files such as NAME.{languages.source}.gz and NAME.{languages.target}.gz."
+        )
+    return found
 
 
 def with_names(corpora: Sequence[CorpusConfig]) -> list[CorpusConfig]:
     """The corpora with unique names: the given one, else `news` for wmt/news.de, or `wmt-news` if that is taken."""
 
     def short(corpus: CorpusConfig) -> str:
-        path = corpus.tsv or corpus.source or Path()
+        path = corpus.tsv or corpus.source or corpus.parquet or Path()
         return corpus.name or ("stdin" if path == STDIN else path.name.split(".")[0])
 
     def long(corpus: CorpusConfig) -> str:
-        path = corpus.tsv or corpus.source or Path()
+        path = corpus.tsv or corpus.source or corpus.parquet or Path()
         return corpus.name or f"{path.absolute().parent.name}-{short(corpus)}"
 
     times = Counter(map(short, corpora))
@@ -141,17 +175,15 @@ def read_lines(path: Path) -> Iterator[str]:
                 yield text.removeprefix("\ufeff") if number == 1 else text
     except UnicodeDecodeError as error:
         raise UserError(f"Line {number:,} of {path} is not UTF-8; convert the file with iconv.") from error
-    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+    except decompression_errors() as error:
         raise UserError(f"{path} is damaged: it breaks off after line {number:,}.") from error
 
 
 def _open(path: Path) -> AbstractContextManager[BinaryIO]:
     if path == STDIN:
         return nullcontext(sys.stdin.buffer)
-    openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     try:
-        # The decompressors read lines slowly by themselves; a buffer in front doubles their speed.
-        return cast(BinaryIO, io.BufferedReader(openers.get(path.suffix, open)(path, "rb")))
+        return open_compressed(path)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
 

@@ -20,6 +20,7 @@ from maskpredict.decoding.decoder import Decoder, StartedTranslation
 from maskpredict.decoding.finish import Finisher
 from maskpredict.decoding.hypothesis import Gap, Hypothesis, Request
 from maskpredict.decoding.lattice_path import Chain, Floats, best_words, phrase_chain, target_chain, template_chain
+from maskpredict.decoding.pausing import pause
 from maskpredict.decoding.settings import AlignmentSettings, OnePassSettings
 from maskpredict.decoding.trace import CandidateTrace, Trace
 from maskpredict.errors import UserError
@@ -115,6 +116,7 @@ class AlignmentDecoder(Decoder):
         return alignment
 
     def _first_guess(self, finisher: Finisher, sentence: int) -> Floats:
+        pause()
         hidden = [self.engine.special.mask] * finisher.encoded.positions[sentence]
         return np.asarray(finisher.first_guess(hidden, sentence))
 

@@ -42,6 +42,10 @@ class BeamDecoder(Decoder):
             for ids, row in zip(targets, rows, strict=True)
         ]
 
+    def cloze(self, sources: Sequence[Sequence[int]], target: Sequence[int], words: Sequence[int]) -> list[list[float]]:
+        """As in `Decoder`, given the words before each alone."""
+        return self.engine.target_log_probs(sources, [target] * len(sources), ())
+
 
 def longest_target(source_length: int, settings: BeamSettings, max_positions: int) -> int:
     """Return how long the translation of a source of this length may become."""

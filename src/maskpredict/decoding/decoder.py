@@ -42,6 +42,15 @@ class Decoder(ABC):
     def score(self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: Any) -> list[Hypothesis]:
         """Return the given targets (end mark included) with the scores `translate` would give them."""
 
+    def cloze(
+        self, sources: Sequence[Sequence[int]], target: Sequence[int], words: Sequence[int]
+    ) -> list[list[float]] | None:
+        """Return the log-probability of each token of one target, given its other words and each of the sources.
+
+        `words` is the number of the word that each token belongs to. None if the system cannot predict single words.
+        """
+        return None
+
     def refuse_constraints(self, requests: Sequence[Request]) -> None:
         """Refuse pins, gaps and lengths, for systems without constraints."""
         if any(request.pins or request.template or request.length for request in requests):

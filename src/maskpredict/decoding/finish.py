@@ -16,6 +16,7 @@ from maskpredict.decoding.arrays import Array, array_namespace, device
 from maskpredict.decoding.candidates import Finished, less_confident
 from maskpredict.decoding.engine import Encoded, Query
 from maskpredict.decoding.mask_predict import Decoded, Rules, one_pass, passes_from, undecoded
+from maskpredict.decoding.pausing import pause
 from maskpredict.decoding.settings import AlignmentSettings, MaskPredictSettings
 from maskpredict.decoding.strategies import STRATEGIES
 from maskpredict.decoding.trace import Pass
@@ -139,6 +140,7 @@ class _Group:
         ]
 
     def _predict(self, tokens_BT: Array, masked_BT: Array) -> tuple[Array, Array]:
+        pause()
         prediction = self.passes.predict(tokens_BT, masked_BT, self.query)
         if prediction.given_log_probs_BT is not None:
             self.given_log_probs_BT = self.xp.where(masked_BT, prediction.given_log_probs_BT, self.given_log_probs_BT)

@@ -30,6 +30,13 @@ class PassSettings:
     trace: bool = False
     """Record every pass."""
 
+    def most_passes(self, positions: int) -> int:
+        """Return the largest number of passes over a target with that many positions to predict."""
+        plan = STRATEGIES[self.strategy]
+        if plan.one_per_pass or self.iterations == "N":
+            return positions
+        return plan.passes or self.iterations
+
     def __post_init__(self) -> None:
         if self.iterations != "N" and self.iterations < 1:
             raise UserError(f'iterations is {self.iterations}; use 1 or more, or "N" for one per token.')
@@ -129,6 +136,10 @@ class OnePassSettings:
     choices = 1
     drafts_per_sentence = 1
 
+    def most_passes(self, positions: int) -> int:
+        """Return 1."""
+        return 1
+
     def __post_init__(self) -> None:
         if self.num_hypotheses != 1:
             raise UserError(f"num_hypotheses is {self.num_hypotheses}; this model has one translation of a sentence.")
@@ -158,6 +169,10 @@ class BeamSettings:
     def drafts_per_sentence(self) -> int:
         """Number of targets a sentence is decoded into side by side."""
         return self.beam_size
+
+    def most_passes(self, positions: int) -> int:
+        """Return 1: each position is computed once."""
+        return 1
 
     def __post_init__(self) -> None:
         if self.beam_size < 1:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
 
 Ids = list[int]
 Choice = Callable[[list[Ids], Sequence[int]], list[Ids]]
@@ -28,6 +29,14 @@ def closest(translations: list[Ids], reference: Sequence[int]) -> list[Ids]:
     return sorted(translations, key=lambda ids: -_bleu().sentence_score(_words(ids), [expected]).score)[:1]
 
 
+def closest_text(translations: list[str], reference: str) -> list[str]:
+    """The translation with the highest sentence chrF against the reference; the best-scored on a tie.
+
+    chrF needs no words, which subwords are for `closest` and text of some languages does not have.
+    """
+    return sorted(translations, key=lambda text: -_chrf().sentence_score(text, [reference]).score)[:1]
+
+
 CHOICES: dict[str, Choice] = {"best": best, "n_best": n_best, "closest": closest}
 """Functions by the value of `choose`."""
 
@@ -35,6 +44,11 @@ CHOICES: dict[str, Choice] = {"best": best, "n_best": n_best, "closest": closest
 @cache
 def _bleu() -> BLEU:
     return BLEU(tokenize="none", effective_order=True)  # short sentences have no 4-grams to count
+
+
+@cache
+def _chrf() -> CHRF:
+    return CHRF()
 
 
 def _words(ids: Sequence[int]) -> str:

@@ -61,8 +61,13 @@ class Provenance:
 
     def difference(self, saved: Mapping[str, Any]) -> str | None:
         """The first difference to a saved provenance, as `name=saved, not current`; None if they are equal."""
-        for name in (entry.name for entry in fields(self) if entry.compare):
-            value = getattr(self, name)
-            if saved.get(name) != value:
-                return f"{name}={saved.get(name)!r}, not {value!r}"
-        return None
+        names = [entry.name for entry in fields(self) if entry.compare]
+        return difference({name: saved.get(name) for name in names}, {name: getattr(self, name) for name in names})
+
+
+def difference(saved: Mapping[str, Any], current: Mapping[str, Any]) -> str | None:
+    """The first value that differs, as `name=saved, not current`; None if all are equal."""
+    for name in {**saved, **current}:
+        if saved.get(name) != current.get(name):
+            return f"{name}={saved.get(name)!r}, not {current.get(name)!r}"
+    return None

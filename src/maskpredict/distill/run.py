@@ -7,7 +7,6 @@ barriers; each may start further processes on its GPU.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -24,16 +23,15 @@ from maskpredict.distill.merge import Counts, finished_counts, merge
 from maskpredict.distill.provenance import Provenance
 from maskpredict.distill.shards import Shards
 from maskpredict.distill.teacher import load_teacher
+from maskpredict.distill.throughput import Throughput
 from maskpredict.distill.worker_process import WorkerProcess
-from maskpredict.progress import Progress, Task
+from maskpredict.progress import Progress
 from maskpredict.runtime.batching import batches
 from maskpredict.runtime.out_of_memory import start_splitting
 from maskpredict.training.distributed import ProcessGroup, join_process_group
 
 POLL_SECONDS = 0.2
 """Interval of checking for the shards of other processes."""
-GPU_BATCH_TOKENS = 500_000
-"""Batches of thousands of sentences: a decoding step costs a GPU hardly less for a hundred. Takes 50 GB a process."""
 GPU_PROCESSES = 2
 """One process alone is limited by the CPU time of launching kernels."""
 
@@ -77,9 +75,7 @@ class Distillation:
         self.train = self.dataset.split("train")
         self.teacher = load_teacher(config, self.dataset)
         self.on_gpu = self.teacher.decoder.engine.device.startswith("cuda")
-        self.budget = config.batch_tokens or (
-            GPU_BATCH_TOKENS if self.on_gpu else self.teacher.decoder.engine.batch_tokens
-        )
+        self.budget = config.batch_tokens or self.teacher.batch_tokens
         self.processes = config.processes or (GPU_PROCESSES if self.on_gpu else 1)
         self.provenance = Provenance.of(config, self.dataset, self.teacher)
         vocab_size = self.dataset.description.vocab_size.target
@@ -99,7 +95,7 @@ class Distillation:
         indices = range(group.rank * self.processes, (group.rank + 1) * self.processes)
         missing = [shard for index in indices for shard in self.shards.missing(index, every)]
         sentences = sum(len(self.shards.ranges[shard]) for shard in missing)
-        throughput = _Throughput(progress.task("Distilling", total=sentences))
+        throughput = Throughput(progress.task("Distilling", total=sentences))
         with ExitStack() as stack:
             left = replace(self.config, seconds=max(0.0, self.deadline - time.monotonic()) if self.deadline else None)
             workers = [stack.enter_context(WorkerProcess(left, i, every, throughput.add)) for i in indices[1:]]
@@ -154,17 +150,3 @@ class Distillation:
     def _choose(self, pair: int, translations: list[Ids]) -> list[Ids]:
         not_empty = [ids for ids in translations if ids]  # an end mark alone is no translation
         return CHOICES[self.config.choose](not_empty, self.train.target[pair].tolist())
-
-
-class _Throughput:
-    """Sentences per second of all processes, shown with the progress."""
-
-    def __init__(self, task: Task) -> None:
-        self.task, self.started, self.sentences = task, time.monotonic(), 0
-        self.lock = threading.Lock()  # each worker process reports from a thread of its own
-
-    def add(self, sentences: int) -> None:
-        """Count translated sentences."""
-        with self.lock:
-            self.sentences += sentences
-            self.task.advance(sentences, speed=f"{self.sentences / (time.monotonic() - self.started):,.0f}/s")

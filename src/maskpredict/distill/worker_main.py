@@ -8,6 +8,8 @@ import sys
 import threading
 
 from maskpredict.config import from_dict
+from maskpredict.distill.by_text.config import TextDistillConfig
+from maskpredict.distill.by_text.run import TextDistillation
 from maskpredict.distill.config import DistillConfig
 from maskpredict.distill.run import Distillation
 
@@ -16,7 +18,11 @@ def main() -> None:
     """Make the shards that the JSON line on standard input describes."""
     job = json.loads(sys.stdin.readline())
     threading.Thread(target=_exit_when_input_closes, daemon=True).start()
-    distillation = Distillation(from_dict(DistillConfig, job["config"]))
+    distillation: Distillation | TextDistillation
+    if job["by_text"]:
+        distillation = TextDistillation(from_dict(TextDistillConfig, job["config"]))
+    else:
+        distillation = Distillation(from_dict(DistillConfig, job["config"]))
     distillation.make(job["index"], job["every"], lambda sentences: print(sentences, flush=True))
 
 

@@ -12,16 +12,22 @@ import sys
 import threading
 from collections.abc import Callable
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from maskpredict.config import to_dict
 from maskpredict.distill.config import DistillConfig
 from maskpredict.errors import UserError
 
+if TYPE_CHECKING:
+    from maskpredict.distill.by_text.config import TextDistillConfig
+
 
 class WorkerProcess:
     """A worker process, which ends with the `with` block."""
 
-    def __init__(self, config: DistillConfig, index: int, every: int, report: Callable[[int], None]) -> None:
+    def __init__(
+        self, config: DistillConfig | TextDistillConfig, index: int, every: int, report: Callable[[int], None]
+    ) -> None:
         """Start making the shards `index`, `index + every`, ...; `report` gets the sentences of each batch."""
         self.process = subprocess.Popen(
             [sys.executable, "-m", "maskpredict.distill.worker_main"],
@@ -31,7 +37,9 @@ class WorkerProcess:
         )
         assert self.process.stdin is not None
         # Kept open: the worker ends when it is closed, as the system does when this process ends for any reason.
-        self.process.stdin.write(json.dumps({"config": to_dict(config), "index": index, "every": every}) + "\n")
+        by_text = not isinstance(config, DistillConfig)
+        job = {"config": to_dict(config), "by_text": by_text, "index": index, "every": every}
+        self.process.stdin.write(json.dumps(job) + "\n")
         self.process.stdin.flush()
         self.listener = threading.Thread(target=self._listen, args=(report,), daemon=True)
         self.listener.start()

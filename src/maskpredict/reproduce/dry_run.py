@@ -6,10 +6,8 @@ count their parameters. Each tiny model is trained for one update.
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
-from collections.abc import Callable
+import shlex
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +16,7 @@ from typing import Any
 import torch
 
 from maskpredict.config import to_dict
+from maskpredict.corpus.compressed import compress
 from maskpredict.corpus.toy import write_toy_corpus
 from maskpredict.errors import UserError
 from maskpredict.model.config import preset
@@ -67,7 +66,7 @@ def dry_run(recipe: Recipe, *, quiet: bool = True) -> list[PlannedModel]:
         scratch = Path(folder)
         if recipe.toy is None:
             _write_corpora(recipe, scratch)
-        tiny = _tiny(recipe)
+        tiny = _tiny(recipe, scratch)
         result = reproduce(tiny, scratch / "work", data=scratch / "corpora", quiet=quiet)
         if not result.finished:
             raise UserError(f"the dry run did not finish the stage {result.left[0]}.")
@@ -97,8 +96,10 @@ def _full_size(recipe: Recipe, config: TrainConfig) -> System:
         return find_system(config.system)(shape, Vocabulary(size, size, SpecialIds()), config.label_smoothing)
 
 
-def _tiny(recipe: Recipe) -> Recipe:
+def _tiny(recipe: Recipe, scratch: Path) -> Recipe:
     """The recipe with tiny models, few pairs and one update."""
+    if recipe.outside is not None:
+        return _tiny_outside(recipe, scratch)
     on_cpu = {"device": "cpu", "threads": 1}
     return replace(
         recipe,
@@ -115,6 +116,30 @@ def _tiny(recipe: Recipe) -> Recipe:
         analyze=replace(recipe.analyze or AnalyzeConfig(), only=ANALYSES, limit=2),
         vocabulary=replace(recipe.vocabulary, size=VOCABULARY + BYTES * recipe.vocabulary.byte_fallback),
         toy=recipe.toy and replace(recipe.toy, train_pairs=TRAIN_PAIRS, valid_pairs=TEST_PAIRS, test_pairs=TEST_PAIRS),
+    )
+
+
+def _tiny_outside(recipe: Recipe, scratch: Path) -> Recipe:
+    """The same with a teacher from outside, for which a program stands that turns letters around."""
+    write_toy_corpus(scratch / "outside", TRAIN_PAIRS, TEST_PAIRS, TEST_PAIRS, seed=1)
+    program = scratch / "teacher.py"
+    program.write_text("import sys\nfor line in sys.stdin: print(line.strip()[::-1])\n", encoding="utf-8")
+    outside = {
+        "teacher": shlex.join([f"command:{sys.executable}", str(program)]),
+        "text": [{"source": str(scratch / "outside" / "train.src")}],
+        "beam_size": 1,
+        "filters": {},
+    }
+    return replace(
+        recipe,
+        outside=outside,
+        student=_tiny_training(recipe, "student"),
+        final=recipe.final and _tiny_training(recipe, "final"),
+        evaluate=replace(
+            recipe.evaluate, teacher=({},), device="cpu", compute_type="float32", batch_tokens=None, limit=2
+        ),
+        race={"rounds": 1, "batch_sizes": [1], "sentences": 1, "calls": 1, "speeds": [], "compute_types": ["float32"]},
+        vocabulary=replace(recipe.vocabulary, size=VOCABULARY),
     )
 
 
@@ -137,14 +162,5 @@ def _write_corpora(recipe: Recipe, folder: Path) -> None:
             ending = recipe.endings.get(language, language)
             path = folder / "corpora" / f"{files.stem}.{ending}{recipe.suffix}"
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write(path, (folder / f"toy-{seed}" / f"{split}.{toy_language}").read_bytes())
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file, compressed according to its suffix."""
-    compressors: dict[str, Callable[[bytes], bytes]] = {
-        ".gz": gzip.compress,
-        ".bz2": bz2.compress,
-        ".xz": lzma.compress,
-    }
-    path.write_bytes(compressors.get(path.suffix, bytes)(content))
+            text = (folder / f"toy-{seed}" / f"{split}.{toy_language}").read_bytes()
+            path.write_bytes(compress(text, path.suffix))

@@ -22,7 +22,7 @@ import sacrebleu
 import torch
 
 import maskpredict
-from maskpredict.corpus.dataset import Dataset
+from maskpredict.corpus.dataset import Dataset, ParallelTexts
 from maskpredict.decoding.engine import Engine
 from maskpredict.evaluate.normalization import normalize
 from maskpredict.evaluate.scores import score_corpus
@@ -35,6 +35,8 @@ WINDOW = 1_024
 METRIC = "bleu"
 SYSTEMS = ("teacher", "student", "final")
 """Scored systems, in the order in which they are trained."""
+OutsideTranslate = Callable[[Mapping[str, Any], list[str]], list[str]]
+"""(search settings, lines) -> translations of a teacher from outside."""
 
 
 @dataclass(frozen=True)
@@ -85,15 +87,19 @@ def evaluate(
     results: Path,
     stop: Callable[[], bool],
     *,
+    outside: OutsideTranslate | None = None,
     quiet: bool = False,
 ) -> bool:
     """Compute the scores that are missing in `results`; returns False if `stop()` ended it early.
 
-    `models` are the model or run folders of teacher and student, and of the final model if there is one.
+    `models` are the model or run folders of teacher and student, and of the final model if there is one. `outside`
+    translates with a teacher from outside.
     """
     results.mkdir(parents=True, exist_ok=True)
     scoring = _Scoring(config, Dataset(data), results, stop)
     with Progress(quiet=quiet) as progress:
+        if outside is not None:
+            scoring.score_outside(outside, progress)
         return all(
             scoring.score_system(system, model, config.teacher if system == "teacher" else config.student, progress)
             for system, model in models.items()
@@ -109,36 +115,62 @@ class _Scoring:
 
     def score_system(self, system: str, model: Path, settings: Sequence[dict[str, Any]], progress: Progress) -> bool:
         """Compute a system's missing scores; returns False if it was stopped early."""
-        splits = [split for split in self.dataset.splits if split not in ("train", "valid")]
-        missing = [
-            (setting, split) for setting in settings for split in splits if not self._exists(system, setting, split)
-        ]
+        missing = self._missing(system, settings)
         if not missing:
             return True
         translator = Translator(model, device=self.config.device, compute_type=self.config.compute_type)
         for setting, split in missing:
-            lines = len(self.dataset.split(split))
-            task = progress.task(
-                f"Scoring {score_name(system, setting, split)}", min(lines, self.config.limit or lines)
-            )
-            if not self._score(system, translator, setting, split, task):
+            task = self._task(system, setting, split, progress)
+            started = time.monotonic()
+            outputs = self._translate(translator, setting, self._texts(split).source, task)
+            if outputs is None:
                 return False
+            where = (self.config.compute_type, device_name(translator.engine))
+            self._score(system, setting, split, outputs, time.monotonic() - started, *where)
         return True
+
+    def score_outside(self, translate: OutsideTranslate, progress: Progress) -> None:
+        """Compute the missing scores of a teacher from outside."""
+        for setting, split in self._missing("teacher", self.config.teacher):
+            task = self._task("teacher", setting, split, progress)
+            started, sources = time.monotonic(), self._texts(split).source
+            outputs = translate(setting, sources)
+            task.advance(len(outputs))
+            self._score("teacher", setting, split, outputs, time.monotonic() - started, "its own", self.config.device)
+
+    def _missing(self, system: str, settings: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], str]]:
+        """Settings and splits without a score."""
+        splits = [split for split in self.dataset.splits if split not in ("train", "valid")]
+        return [
+            (setting, split) for setting in settings for split in splits if not self._exists(system, setting, split)
+        ]
 
     def _exists(self, system: str, settings: Mapping[str, Any], split: str) -> bool:
         return (self.results / f"{score_name(system, settings, split)}.json").exists()
 
-    def _score(self, system: str, translator: Translator, settings: dict[str, Any], split: str, task: Task) -> bool:
+    def _task(self, system: str, settings: Mapping[str, Any], split: str, progress: Progress) -> Task:
+        return progress.task(f"Scoring {score_name(system, settings, split)}", len(self._texts(split).source))
+
+    def _texts(self, split: str) -> ParallelTexts:
+        """Sources and references to score on."""
         texts = self.dataset.split(split).texts
         assert texts is not None, "only the train split has no text"
-        started = time.monotonic()
-        sources, references = texts.source[: self.config.limit], texts.target[: self.config.limit]
-        outputs = self._translate(translator, settings, sources, task)
-        if outputs is None:
-            return False
-        seconds = time.monotonic() - started
+        return ParallelTexts(texts.source[: self.config.limit], texts.target[: self.config.limit])
+
+    def _score(
+        self,
+        system: str,
+        settings: dict[str, Any],
+        split: str,
+        outputs: list[str],
+        seconds: float,
+        compute_type: str,
+        device: str,
+    ) -> None:
         language = self.dataset.languages.target
-        normalized, targets = (normalize(lines, self.config.normalize) for lines in (outputs, references))
+        normalized, targets = (
+            normalize(lines, self.config.normalize) for lines in (outputs, self._texts(split).target)
+        )
         (bleu,) = score_corpus(normalized, [targets], metrics=[METRIC], target_language=language).scores
         score = SplitScore(
             system=system,
@@ -148,12 +180,11 @@ class _Scoring:
             bleu=round(bleu.score, 2),
             signature=_full_signature(bleu.signature, self.config.normalize),
             seconds=round(seconds, 2),
-            compute_type=self.config.compute_type,
-            device=device_name(translator.engine),
+            compute_type=compute_type,
+            device=device,
             versions=versions(),
         )
         _write(self.results, score, outputs)
-        return True
 
     def _translate(
         self, translator: Translator, settings: dict[str, Any], sources: Sequence[str], task: Task

@@ -9,6 +9,7 @@ from maskpredict.corpus.reading import CorpusConfig
 from maskpredict.corpus.toy import write_toy_corpus
 from maskpredict.errors import UserError
 from maskpredict.progress import Progress
+from maskpredict.reproduce.outside_teacher import distilled_corpora, hold_out
 from maskpredict.reproduce.recipe import CorpusFiles, Recipe
 
 
@@ -16,24 +17,46 @@ def prepare_data(recipe: Recipe, data: Path | None, corpus: Path, out: Path, *, 
     """Make the data folder `out` from the corpora in `data`, or from a toy corpus that is written to `corpus`."""
     if out.exists():  # complete, but the process was killed before it wrote the record
         return
-    if recipe.toy:
-        toy, folder = recipe.toy, corpus
-        write_toy_corpus(folder, toy.train_pairs, toy.valid_pairs, toy.test_pairs, toy.seed)
-    else:
-        folder = corpora_folder(recipe, data)
+    splits = _outside_splits(recipe, data, corpus) if recipe.outside else _splits(recipe, data, corpus)
     config = PrepareConfig(
         source_language=recipe.source_language,
         target_language=recipe.target_language,
         out=out,
-        train=_corpora(recipe, folder, recipe.train),
-        valid=_corpora(recipe, folder, recipe.valid),
-        test=_corpora(recipe, folder, recipe.test),
+        train=splits["train"],
+        valid=splits["valid"],
+        test=splits["test"],
         cleaning=recipe.cleaning,
         vocabulary=recipe.vocabulary,
         augmentation=recipe.augmentation,
     )
     with Progress(quiet=quiet) as progress:
         prepare(config, progress)
+
+
+def _splits(recipe: Recipe, data: Path | None, corpus: Path) -> dict[str, tuple[CorpusConfig, ...]]:
+    """The corpora of the recipe, by split."""
+    if recipe.toy:
+        toy, folder = recipe.toy, corpus
+        write_toy_corpus(folder, toy.train_pairs, toy.valid_pairs, toy.test_pairs, toy.seed)
+    else:
+        folder = corpora_folder(recipe, data)
+    return {
+        "train": _corpora(recipe, folder, recipe.train),
+        "valid": _corpora(recipe, folder, recipe.valid),
+        "test": _corpora(recipe, folder, recipe.test),
+    }
+
+
+def _outside_splits(recipe: Recipe, data: Path | None, corpus: Path) -> dict[str, tuple[CorpusConfig, ...]]:
+    """The text that a teacher from outside has distilled, a part of it for validation, and the recipe's test sets."""
+    first, *others = distilled_corpora(recipe, corpus.parent)
+    train, held_out = hold_out(first, corpus)
+    folder = data or Path()  # test sets may be named by their path
+    return {
+        "train": (train, *others),
+        "valid": _corpora(recipe, folder, recipe.valid) or (held_out,),
+        "test": _corpora(recipe, folder, recipe.test),
+    }
 
 
 def corpora_folder(recipe: Recipe, data: Path | None) -> Path:

@@ -2,6 +2,7 @@
 
 RESULTS/scores.json   every score, with settings, signature, sentences, versions and device
 RESULTS/made.json     the command, all values of the recipe, and updates and time of the training runs
+RESULTS/race, paired  speed and paired tests against a teacher from outside, if the recipe has one
 RESULTS/...           the analysis and its report, if the recipe has one
 """
 
@@ -15,6 +16,7 @@ from typing import Any
 from maskpredict.config import to_dict
 from maskpredict.paper.report.write import SCORES_FILE
 from maskpredict.reproduce.evaluation import read_scores, scores_text
+from maskpredict.reproduce.outside_teacher import PAIRED
 from maskpredict.reproduce.recipe import Recipe
 from maskpredict.reproduce.shipping import last_state
 
@@ -25,6 +27,9 @@ def publish(command: str, recipe: Recipe, work: Path, results: Path) -> None:
     """Write the results so far into the folder `results`."""
     if (work / "analysis").exists():
         shutil.copytree(work / "analysis", results, ignore=shutil.ignore_patterns("*.partial"), dirs_exist_ok=True)
+    for folder in (work / "race", work / "results" / PAIRED):
+        if folder.exists():
+            shutil.copytree(folder, results / folder.name, dirs_exist_ok=True)
     if not read_scores(work / "results"):
         return
     results.mkdir(parents=True, exist_ok=True)

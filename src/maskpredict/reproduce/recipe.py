@@ -14,6 +14,7 @@ from maskpredict.corpus.augmentation import AugmentationConfig
 from maskpredict.corpus.cleaning import CleaningConfig
 from maskpredict.corpus.vocabulary import VocabularyConfig
 from maskpredict.distill import DistillConfig
+from maskpredict.distill.by_text import TextDistillConfig
 from maskpredict.errors import UserError
 from maskpredict.evaluate.normalization import normalize
 from maskpredict.model.config import preset
@@ -23,7 +24,8 @@ from maskpredict.training.config import TrainConfig
 T = TypeVar("T")
 
 RESERVED = {"prepare", "teacher", "distill", "student", "gather", "enlarge", "final", "evaluate", "ship", "analyze"} | {
-    *("corpus", "data", "distilled", "gathered", "enlarging", "enlarged", "results", "model", "texts", "analysis")
+    *("race", "outside"),
+    *("corpus", "data", "distilled", "gathered", "enlarging", "enlarged", "results", "model", "texts", "analysis"),
 }
 """Names of stages and their folders."""
 
@@ -170,10 +172,15 @@ class Recipe:
     """Continued training of the student, as changes to `student`, for the shipped model; null: ships the student."""
     enlarge: EnlargeConfig | None = None
     """Data augmentation for the final training; none: the text of the student."""
+    outside: dict[str, Any] | None = None
+    """Teacher from outside and the text it translates, instead of `train`, `teacher` and `distill`: keys of
+    `maskpredict distill` except data, out, seconds and the languages; none trains a teacher."""
     distill: dict[str, Any] = field(default_factory=dict)
     """Distillation: keys of `maskpredict distill` except data, teacher, out and seconds."""
     evaluate: EvaluateStageConfig = field(default_factory=EvaluateStageConfig)
     """Scores to compute."""
+    race: dict[str, Any] = field(default_factory=dict)
+    """Race of the student against a teacher from outside, as {rounds: 3}; keys as in bench.json."""
     ship: ShipConfig = field(default_factory=ShipConfig)
     """The final model folder."""
     variants: dict[str, Variant] = field(default_factory=dict)
@@ -209,7 +216,7 @@ class Recipe:
                 raise UserError(
                     f"section {name} of the recipe: its data is enlarged, but the recipe has no section enlarge."
                 )
-        self.distillation(Path("data"), Path("teacher"), Path("out"), None)
+        self._check_teacher()
         if self.enlarge and self.final is None:
             raise UserError("section enlarge of the recipe: it is for section final, which the recipe does not have.")
         for text in self.enlarge.text if self.enlarge else ():
@@ -226,13 +233,26 @@ class Recipe:
                 f"there is no test set {self.analyze.split!r} to analyze; choose one of {', '.join(self.test_splits)}."
             )
 
+    def _check_teacher(self) -> None:
+        if self.outside is None:
+            self.distillation(Path("data"), Path("teacher"), Path("out"), None)
+            return
+        if not (self.outside.get("teacher") and self.outside.get("text") and self.test):
+            raise UserError("name a teacher, its text and a test set: --teacher, --text and --test.")
+        self.text_distillation(Path("out"), None)
+        if given := [name for name in ("train", "teacher", "distill", "enlarge", "analyze") if getattr(self, name)]:
+            raise UserError(f"a recipe with section outside has a teacher and text already; leave {given[0]} out.")
+
     @property
     def trained(self) -> list[str]:
         """Names of all trained models."""
-        return ["teacher", "student", *(["final"] if self.final is not None else []), *self.variants]
+        teacher = ["teacher"] if self.outside is None else []
+        return [*teacher, "student", *(["final"] if self.final is not None else []), *self.variants]
 
     def text_of(self, name: str) -> Literal["raw", "distilled", "enlarged"]:
         """Training text of a model: prepared, distilled or augmented."""
+        if self.outside is not None:
+            return "raw"  # it was distilled before it was prepared
         if name in self.variants:
             return self.variants[name].data
         if name == "teacher":
@@ -267,6 +287,13 @@ class Recipe:
         given = {"data": str(data), "teacher": str(teacher), "out": str(out), "seconds": seconds}
         with _named("distill"):
             return _without_folders(DistillConfig, self.distill, given)
+
+    def text_distillation(self, out: Path, seconds: float | None) -> TextDistillConfig:
+        """Distillation by text of the teacher from outside, with this folder and time limit."""
+        languages = {"source_language": self.source_language, "target_language": self.target_language}
+        given = {"out": str(out), "data": None, "seconds": seconds, **languages}
+        with _named("outside"):
+            return _without_folders(TextDistillConfig, self.outside or {}, given)
 
 
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:

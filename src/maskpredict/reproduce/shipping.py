@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,27 +14,33 @@ from maskpredict.reproduce.recipe import ShipConfig
 from maskpredict.training.checkpoint import RunState, checkpoints
 
 
-def ship(config: ShipConfig, runs: dict[str, Path], results: Path, out: Path) -> None:
-    """Write the model folder `out` from the last run folder, with a model card on all runs and their scores."""
+def ship(config: ShipConfig, runs: dict[str, Path], results: Path, out: Path, sections: Sequence[str] = ()) -> None:
+    """Write the model folder `out` from the last run folder, with a model card on all runs and their scores.
+
+    `sections` are further ones of the card.
+    """
     model = ModelFolder.read(list(runs.values())[-1] / "model")
-    card = model_card(config, model, read_scores(results), runs)
+    card = model_card(config, model, read_scores(results), runs, sections)
     # An existing folder is from an earlier call that was killed before it wrote the record.
     generation = {**model.generation, **config.decoding}
     replace(model, card=card, generation=generation).write(out, precision=config.precision, overwrite=True)
 
 
-def model_card(config: ShipConfig, model: ModelFolder, scores: list[SplitScore], runs: dict[str, Path]) -> str:
+def model_card(
+    config: ShipConfig, model: ModelFolder, scores: list[SplitScore], runs: dict[str, Path], more: Sequence[str] = ()
+) -> str:
     """Model card in Markdown: data, scores with signatures, training time and licence."""
     millions = parameter_count(model.weights) / 1e6
-    sections = [
+    parts = [
         f"# {model.languages.source} to {model.languages.target}",
         f"A {model.system} translation model with {millions:.1f} M parameters, stored in {config.precision}.",
         config.card.strip(),
         _scores(scores),
+        *more,
         _cost(runs),
         f"## Licence\n\n{config.licence.strip()}" if config.licence else "",
     ]
-    return "\n\n".join(section for section in sections if section) + "\n"
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _scores(scores: list[SplitScore]) -> str:

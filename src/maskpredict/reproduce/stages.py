@@ -14,6 +14,13 @@ from maskpredict.reproduce.deadline import Deadline
 from maskpredict.reproduce.enlarging import enlarge
 from maskpredict.reproduce.evaluation import evaluate
 from maskpredict.reproduce.gathering import gather
+from maskpredict.reproduce.outside_teacher import (
+    card_sections,
+    distill_outside,
+    paired_tests,
+    race,
+    teacher_translator,
+)
 from maskpredict.reproduce.preparation import prepare_data
 from maskpredict.reproduce.recipe import Recipe
 from maskpredict.reproduce.shipping import ship
@@ -65,6 +72,14 @@ def _prepare_values(recipe: Recipe) -> dict[str, Any]:
 def _prepare(context: StageContext) -> bool:
     prepare_data(context.recipe, context.data, context.work / "corpus", context.work / "data", quiet=context.quiet)
     return True
+
+
+def _outside_values(recipe: Recipe) -> dict[str, Any]:
+    return _without(to_dict(recipe.text_distillation(_HERE, None)), "out", "seconds", "shard")
+
+
+def _distill_outside(context: StageContext) -> bool:
+    return distill_outside(context.recipe, context.work, context.deadline.left, quiet=context.quiet)
 
 
 _TEXT = {"raw": ("prepare", "data"), "distilled": ("distill", "distilled"), "enlarged": ("enlarge", "enlarged")}
@@ -143,14 +158,27 @@ def _main_runs(context: StageContext) -> dict[str, Path]:
 
 
 def _evaluate(context: StageContext) -> bool:
-    data, results = context.work / "data", context.work / "results"
-    return evaluate(
-        context.recipe.evaluate, _main_runs(context), data, results, lambda: context.deadline.over, quiet=context.quiet
+    data, results, config = context.work / "data", context.work / "results", context.recipe.evaluate
+    outside = teacher_translator(context.recipe) if context.recipe.outside else None
+    finished = evaluate(
+        *(config, _main_runs(context), data, results, lambda: context.deadline.over),
+        outside=outside,
+        quiet=context.quiet,
     )
+    if finished and outside:
+        paired_tests(config, data, results)
+    return finished
+
+
+def _race(context: StageContext) -> bool:
+    *_, last = _main_runs(context).values()
+    race(context.recipe, last, context.work, context.deadline.left, quiet=context.quiet)
+    return True
 
 
 def _ship(context: StageContext) -> bool:
-    ship(context.recipe.ship, _main_runs(context), context.work / "results", context.work / "model")
+    sections = card_sections(context.work)
+    ship(context.recipe.ship, _main_runs(context), context.work / "results", context.work / "model", sections)
     return True
 
 
@@ -178,6 +206,8 @@ def stages(recipe: Recipe) -> tuple[Stage, ...]:
     more = Stage("enlarge", enlarged, needs, _enlarge_values, _enlarge)
     final = [] if recipe.final is None else [_training(recipe, "final")]
     last = "student" if recipe.final is None else "final"
+    if recipe.outside is not None:
+        return _outside_stages(recipe, distilled, last)
     analysis = Stage("analyze", ("analysis",), ("prepare", "student"), _analyze_values, _analyze)
     return (
         Stage("prepare", ("data",), (), _prepare_values, _prepare),
@@ -191,4 +221,19 @@ def stages(recipe: Recipe) -> tuple[Stage, ...]:
         Stage("ship", ("model",), (last, "evaluate"), lambda recipe: to_dict(recipe.ship), _ship),
         *(_training(recipe, name) for name in recipe.variants),
         *([analysis] if recipe.analyze else []),
+    )
+
+
+def _outside_stages(recipe: Recipe, distilled: tuple[str, ...], last: str) -> tuple[Stage, ...]:
+    """All stages of a recipe with a teacher from outside: the text is distilled before it is prepared."""
+    final = [] if recipe.final is None else [_training(recipe, "final")]
+    return (
+        Stage("distill", distilled, (), _outside_values, _distill_outside, shared=True),
+        Stage("prepare", ("data", "corpus"), ("distill",), _prepare_values, _prepare),
+        _training(recipe, "student"),
+        *final,
+        Stage("evaluate", ("results",), ("prepare", last), _evaluate_values, _evaluate),
+        Stage("race", ("race",), ("prepare", last), lambda recipe: recipe.race, _race),
+        Stage("ship", ("model",), (last, "evaluate", "race"), lambda recipe: to_dict(recipe.ship), _ship),
+        *(_training(recipe, name) for name in recipe.variants),
     )

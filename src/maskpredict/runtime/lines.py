@@ -35,6 +35,9 @@ class Line:
     template: str | tuple[str | None, ...] | None = None
     """A target with gaps: as text, or a subword for every position, the end mark included, and None for a gap."""
 
+    align: bool = False
+    """Align the translation with the source."""
+
     @property
     def is_plain(self) -> bool:
         """True without constraints."""
@@ -45,8 +48,17 @@ class LineCodec:
     """Turns lines into requests and hypotheses into translations, for one model."""
 
     def __init__(
-        self, tokenizers: Tokenizers, max_positions: int, max_input: int, threads: int, *, pretokenized: bool
+        self,
+        tokenizers: Tokenizers,
+        language: str,
+        max_positions: int,
+        max_input: int,
+        threads: int,
+        *,
+        pretokenized: bool,
     ) -> None:
+        """`language` is the code of the source's language."""
+        self.language = language
         self.source, self.target = tokenizers.source, tokenizers.target
         self.max_positions, self.max_input = max_positions, max_input
         self.threads, self.pretokenized = threads, pretokenized
@@ -79,7 +91,7 @@ class LineCodec:
         elif self.pretokenized:
             pieces = hard_cut(ids, self.max_input)
         else:
-            pieces = pieces_of(text, self.source.encode, self.max_input)
+            pieces = pieces_of(text, self.language, self.source.encode, self.max_input)
         return [Request(self._ended(piece)) for piece in pieces]
 
     def scored(self, source: str, target: str, number: int) -> tuple[Request, list[int]]:

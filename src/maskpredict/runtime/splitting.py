@@ -9,20 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from maskpredict.runtime.sentences import CLAUSE_END, SPACE, cut_line
+
 Encode = Callable[[str], list[int]]
 
-_CLOSING = "[\"'”’»)\\]]*"
-_SENTENCE_END = re.compile(f"(?<=[.!?…]){_CLOSING}\\s+|(?<=[。！？]){_CLOSING}\\s*")
-_CLAUSE_END = re.compile(r"(?<=[,;:،؛])\s+|(?<=[，、；：])\s*")
-_SPACE = re.compile(r"\s+")
 
-
-def pieces_of(text: str, encode: Encode, limit: int) -> list[list[int]]:
-    """Return the ids of the text in pieces of at most `limit`."""
+def pieces_of(text: str, language: str, encode: Encode, limit: int) -> list[list[int]]:
+    """Return the ids of a text in the language of this code, in pieces of at most `limit`."""
     ids = encode(text)
     if len(ids) <= limit:
         return [ids] if ids else []
-    return [piece for sentence in _cut(text, _SENTENCE_END) for piece in _clauses(sentence, encode, limit)]
+    sentences = [text[start:end].strip() for start, end in cut_line(text, language)]
+    return [piece for sentence in sentences for piece in _clauses(sentence, encode, limit)]
 
 
 def hard_cut(ids: list[int], limit: int) -> list[list[int]]:
@@ -31,7 +29,7 @@ def hard_cut(ids: list[int], limit: int) -> list[list[int]]:
 
 
 def _clauses(sentence: str, encode: Encode, limit: int) -> list[list[int]]:
-    for boundary in (_CLAUSE_END, _SPACE):
+    for boundary in (CLAUSE_END, SPACE):
         ids = encode(sentence)
         if len(ids) <= limit:
             return [ids] if ids else []

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from maskpredict.decoding.trace import Trace
+from maskpredict.runtime.word_alignment import WordAlignment, joined_alignment
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Translation:
     """This translation and the next best ones, when more than one was asked for."""
     trace: Trace | None = None
     """Every pass, when asked for."""
+    alignment: WordAlignment | None = None
+    """Dependence of its subwords on the words of the source, when asked for."""
     parts: tuple[Translation, ...] = ()
     """The translations of its pieces, with their traces, for a line that was too long for the model."""
 
@@ -61,6 +64,7 @@ def joined(parts: Sequence[Translation]) -> Translation:
     if len(parts) == 1:
         return parts[0]
     ranks = min(len(part.hypotheses) for part in parts)
+    alignments = [part.alignment for part in parts if part.alignment is not None]
     return Translation(
         text=" ".join(part.text for part in parts if part.text),
         tokens=[token for part in parts for token in part.tokens],
@@ -68,5 +72,6 @@ def joined(parts: Sequence[Translation]) -> Translation:
         log_probs=[value for part in parts for value in part.log_probs],
         passes=sum(part.passes for part in parts),
         hypotheses=tuple(joined([part.hypotheses[rank] for part in parts]) for rank in range(ranks)),
+        alignment=joined_alignment(alignments) if len(alignments) == len(parts) else None,
         parts=tuple(parts),
     )

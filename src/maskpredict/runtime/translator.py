@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from maskpredict.runtime.lines import Line, LineCodec, PinLike
 from maskpredict.runtime.out_of_memory import start_splitting
 from maskpredict.runtime.settings import resolve_settings
 from maskpredict.runtime.translation import Translation, joined
+from maskpredict.runtime.word_alignment import align
 from maskpredict.systems import find_decoder
 
 __all__ = ["Translation", "Translator"]
@@ -148,10 +150,14 @@ class Translator:
         while block := list(islice(remaining, window or self.engine.window)):
             per_line = codec.requests(block, first)
             requests = [request for line_requests in per_line for request in line_requests]
+            aligned = [line.align for line, own in zip(block, per_line, strict=True) for _ in own]
             translations: dict[int, Translation] = {}
             for batch, results in self._results(requests, resolved, max_batch_size, batch_type):
                 for index, best in zip(batch, results, strict=True):
-                    translations[index] = codec.translation(best, collapse_repeats=collapse_repeats, n_best=n_best)
+                    translation = codec.translation(best, collapse_repeats=collapse_repeats, n_best=n_best)
+                    translations[index] = (
+                        self._aligned(translation, requests[index], best) if aligned[index] else translation
+                    )
             in_order = (translations[index] for index in range(len(requests)))
             for line_requests in per_line:
                 yield joined(list(islice(in_order, len(line_requests))))
@@ -222,9 +228,17 @@ class Translator:
         for (batch, finish), _ in pairwise(chain(started, [([], list)])):
             yield batch, finish()
 
+    def _aligned(self, translation: Translation, request: Request, best: Sequence[Hypothesis]) -> Translation:
+        """Return the translation and its alternatives with their alignments."""
+        alignments = [align(self.decoder, self.tokenizers, request.source, one.ids) for one in best]
+        others = zip(translation.hypotheses, alignments, strict=False)
+        hypotheses = tuple(replace(one, alignment=alignment) for one, alignment in others)
+        return replace(translation, alignment=alignments[0], hypotheses=hypotheses)
+
     def _codec(self, pretokenized: bool) -> LineCodec:
         positions, threads = self.engine.config.max_positions, self.engine.threads
-        return LineCodec(self.tokenizers, positions, self.max_input_length, threads, pretokenized=pretokenized)
+        language, longest = self.languages.source, self.max_input_length
+        return LineCodec(self.tokenizers, language, positions, longest, threads, pretokenized=pretokenized)
 
 
 def zip_equal(sources: Sequence[str], targets: Sequence[str]) -> Iterator[tuple[str, str]]:

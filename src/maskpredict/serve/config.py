@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from ipaddress import ip_network
 from pathlib import Path
 
 from maskpredict.errors import UserError
 
+PACKED_FACTOR = 10
+"""Limit of the bytes of a file, relative to that of its text: office programs add formats and pictures."""
 _POSITIVE = (
     "workers",
     "max_queue",
+    "work_limit",
     "timeout",
     "read_timeout",
     "char_limit",
@@ -18,6 +23,8 @@ _POSITIVE = (
     "threads",
     "batch_tokens",
 )
+_URL = re.compile(r"https?://[^/\s?#]+(/[^\s?#]*)?")
+_LOG_FORMATS, _LOG_LEVELS = ("text", "json"), ("debug", "info", "warning", "error")
 _NOT_NEGATIVE = ("batch_milliseconds", "rate_limit")
 
 
@@ -41,7 +48,10 @@ class ServiceConfig:
     workers: int = 1
     """Number of processes; each loads all models."""
     max_queue: int = 1_024
-    """Sentences in the queue; a request that does not fit gets status 503."""
+    """Sentences in the queue, shared by the clients; a request beyond a client's share gets status 503."""
+    work_limit: int = 200_000
+    """Positions that a request may make the model compute: passes times length candidates times subwords. A file may
+    take ten times as many."""
     batch_milliseconds: float = 3.0
     """Milliseconds that the first sentence of a batch waits for others."""
     batch_tokens: int | None = None
@@ -55,13 +65,21 @@ class ServiceConfig:
     batch_limit: int = 100
     """Texts in a request."""
     file_limit: int = 100_000
-    """Bytes in a file."""
+    """Characters of text in a file; the file itself may have ten times as many bytes."""
     rate_limit: int = 0
     """Requests per minute from one address, in each worker; 0 means no limit."""
     api_keys_file: Path | None = None
     """File with one API key per line; if given, translating requires a key."""
     cors_origins: tuple[str, ...] = ()
     """Origins whose pages may use the API (CORS), such as https://example.org, or * for all."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses or networks, such as 10.0.0.0/8, of proxies whose X-Forwarded headers are believed."""
+    public_url: str | None = None
+    """Address of the service as its clients know it, for the addresses of translated files; needed behind a proxy."""
+    log_format: str = "text"
+    """text, or json for one object a line."""
+    log_level: str = "info"
+    """debug, info, warning or error; debug has a line for each batch."""
     files_folder: Path | None = None
     """Folder of translated files to download, shared by the workers; by default a temporary folder."""
 
@@ -74,3 +92,14 @@ class ServiceConfig:
             value = getattr(self, name)
             if value < 0:
                 raise UserError(f"{name} is {value}; use 0 or more.")
+        for name, choices in (("log_format", _LOG_FORMATS), ("log_level", _LOG_LEVELS)):
+            value = getattr(self, name)
+            if value not in choices:
+                raise UserError(f"{name} is {value!r}; choose one of {', '.join(choices)}.")
+        for proxy in self.trusted_proxies:
+            try:
+                ip_network(proxy)
+            except ValueError as error:
+                raise UserError(f"{proxy} is no address or network of a proxy; write it as 10.0.0.0/8.") from error
+        if self.public_url is not None and not _URL.fullmatch(self.public_url):
+            raise UserError(f"public_url is {self.public_url}; write it as https://translate.example.org.")

@@ -27,28 +27,41 @@ class ServiceMetrics:
         self._requests = Histogram(
             "request_seconds", "Duration of HTTP requests.", ["route", "method", "status"], buckets=_SECONDS, **options
         )
-        self._tokens = Counter("tokens", "Source and target subwords.", ["side", "model"], **options)
-        self._passes = Histogram("passes", "Decoder passes per sentence.", ["model"], buckets=_POWERS_OF_TWO, **options)
-        self._batch_sentences = Histogram("batch_sentences", "Sentences per batch.", buckets=_POWERS_OF_TWO, **options)
-        self._batch_seconds = Histogram("batch_seconds", "Duration of batches.", buckets=_SECONDS, **options)
-        self._waiting = Gauge("queue_sentences", "Sentences in the queue.", multiprocess_mode="livesum", **options)
+        model = ["model", "engine"]
+        self._tokens = Counter("tokens", "Source and target subwords.", ["side", *model], **options)
+        self._passes = Histogram("passes", "Decoder passes per sentence.", model, buckets=_POWERS_OF_TWO, **options)
+        self._batch_sentences = Histogram(
+            "batch_sentences", "Sentences per batch.", model, buckets=_POWERS_OF_TWO, **options
+        )
+        self._batch_seconds = Histogram(
+            "batch_seconds", "Computing time of batches.", model, buckets=_SECONDS, **options
+        )
+        shared = {**options, "multiprocess_mode": "livesum"}
+        self._waiting = Gauge("queue_sentences", "Sentences in the queue.", **shared)
+        self._running = Gauge("running_batches", "Batches that have begun, the paused ones included.", **shared)
+        self._unfinished = Gauge("unfinished_seconds", "Estimated computing time of all accepted work.", **shared)
 
     def count_request(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count a request; `route` is the path template of the route, never the path that the client sent."""
         self._requests.labels(route, method, str(status)).observe(seconds)
 
-    def set_queue_length(self, sentences: int) -> None:
-        """Set the number of sentences in the queue."""
+    def set_queue(self, sentences: int, running: int, seconds: float) -> None:
+        """Set the number of waiting sentences and of begun batches, and the estimated time of all accepted work."""
         self._waiting.set(sentences)
+        self._running.set(running)
+        self._unfinished.set(seconds)
 
-    def count_batch(self, model: str, source_tokens: int, translations: Sequence[Translation], seconds: float) -> None:
+    def count_batch(
+        self, model: str, engine: str, source_tokens: int, translations: Sequence[Translation], seconds: float
+    ) -> None:
         """Count a translated batch."""
-        self._batch_sentences.observe(len(translations))
-        self._batch_seconds.observe(seconds)
-        self._tokens.labels("source", model).inc(source_tokens)
-        self._tokens.labels("target", model).inc(sum(len(translation.tokens) for translation in translations))
+        labels = {"model": model, "engine": engine}
+        self._batch_sentences.labels(**labels).observe(len(translations))
+        self._batch_seconds.labels(**labels).observe(seconds)
+        self._tokens.labels(side="source", **labels).inc(source_tokens)
+        self._tokens.labels(side="target", **labels).inc(sum(len(translation.tokens) for translation in translations))
         for translation in translations:
-            self._passes.labels(model).observe(translation.passes)
+            self._passes.labels(**labels).observe(translation.passes)
 
     def render(self) -> bytes:
         """Return the metrics of all workers in Prometheus's text format."""

@@ -23,7 +23,7 @@ from uvicorn.supervisors import Multiprocess
 from maskpredict.errors import UserError
 from maskpredict.serve.config import ServiceConfig
 from maskpredict.serve.http.protocol import HeaderTimeoutProtocol
-from maskpredict.serve.logs import LOGGING
+from maskpredict.serve.logs import logging_config
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -76,8 +76,10 @@ def uvicorn_config(app: Any, config: ServiceConfig) -> uvicorn.Config:
         http=HeaderTimeoutProtocol,
         ws="none",
         access_log=False,
-        log_config=LOGGING,
+        log_config=logging_config(config.log_format, config.log_level),
         server_header=False,
+        proxy_headers=bool(config.trusted_proxies),
+        forwarded_allow_ips=list(config.trusted_proxies),
         timeout_keep_alive=round(config.read_timeout),
         timeout_graceful_shutdown=round(config.timeout) + 5,
         timeout_worker_healthcheck=10,

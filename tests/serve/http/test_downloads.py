@@ -16,7 +16,7 @@ from maskpredict.serve.http.errors import ApiError
 def test_a_stored_text_is_found_under_its_name_alone(tmp_path: Path) -> None:
     store = DownloadStore(tmp_path / "store")
     store.folder.mkdir()
-    path = store.find(store.add("schön\r\n"))
+    path = store.find(store.add("schön\r\n".encode(), ".txt"))
     assert path is not None
     assert path.read_bytes() == "schön\r\n".encode()
     assert store.find("x" * 43 + ".txt") is None
@@ -26,7 +26,7 @@ def test_a_stored_text_is_found_under_its_name_alone(tmp_path: Path) -> None:
 
 def test_an_expired_file_is_deleted(tmp_path: Path) -> None:
     store = DownloadStore(tmp_path)
-    name = store.add("text")
+    name = store.add(b"text", ".docx")
     almost, expired = time.time() - KEPT_SECONDS + 30, time.time() - KEPT_SECONDS - 1
     os.utime(tmp_path / name, (almost, almost))
     assert store.find(name) == tmp_path / name
@@ -38,10 +38,10 @@ def test_an_expired_file_is_deleted(tmp_path: Path) -> None:
 def test_a_full_store_rejects_files_until_others_expire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(downloads, "MAX_BYTES", 10)
     store = DownloadStore(tmp_path)
-    name = store.add("123456")
+    name = store.add(b"123456", ".txt")
     with pytest.raises(ApiError, match="too many files") as error:
-        store.add("78901")
+        store.add(b"78901", ".txt")
     assert (error.value.status, error.value.retry_after) == (503, RETRY_SECONDS)
     expired = time.time() - KEPT_SECONDS - 1
     os.utime(tmp_path / name, (expired, expired))
-    assert store.find(store.add("78901")) is not None
+    assert store.find(store.add(b"78901", ".txt")) is not None

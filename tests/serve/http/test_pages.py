@@ -64,7 +64,7 @@ def test_the_reference_names_every_route_and_asks_nothing_of_the_network(client:
 @pytest.mark.parametrize("path", ["/health", "/healthz", "/readyz"])
 def test_health(client: httpx.Client, path: str) -> None:
     answer = client.get(path)
-    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+    assert (answer.status_code, answer.json()["status"]) == (200, "ok")
 
 
 def test_metrics_have_all_that_an_operator_asks_for_under_few_labels(client: httpx.Client) -> None:

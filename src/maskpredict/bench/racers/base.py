@@ -25,8 +25,8 @@ class Entry:
     name: str
     """Name in tables and for `--baseline`."""
     engine: str
-    """mask-predict, mask-predict shallow, alignment, one pass, autoregressive, CTranslate2, CTranslate2 rival or
-    transformers."""
+    """mask-predict, mask-predict shallow, alignment, one pass, autoregressive, CTranslate2, CTranslate2 rival,
+    transformers, or teacher from outside."""
     settings: str
     """Short form of the decoding settings."""
     compute_type: str

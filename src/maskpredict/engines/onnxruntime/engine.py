@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 import numpy as np
 import numpy.typing as npt
 
-from maskpredict.decoding.engine import Engine, Prediction, Query
+from maskpredict.decoding.engine import Engine, Prediction, Query, split_groups
 from maskpredict.engines.onnxruntime.fairseq_lengths import fairseq_length_log_probs
 from maskpredict.engines.onnxruntime.graph import Arrays
 from maskpredict.engines.onnxruntime.graphs import LENGTH_TABLE, decoder_graph, memory_names, source_graph
@@ -112,8 +112,8 @@ class EncodedEach:
         return [source.positions for source in self.sources if source.positions is not None]
 
     def groups(self, lengths: Sequence[int]) -> list[list[int]]:
-        """As in `Encoded`: all drafts."""
-        return [list(range(len(lengths)))]
+        """As in `Encoded`: as many drafts as one pass may take."""
+        return split_groups([list(range(len(lengths)))], lengths)
 
     def passes(self, owner: Sequence[int], lengths: Sequence[int]) -> OnnxruntimePasses:
         """As in `Encoded`."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from maskpredict.decoding.pausing import pause
 from maskpredict.decoding.settings import BeamSettings
 from maskpredict.model.best_tokens import best_tokens
 from maskpredict.model.padding import ROWS, round_up
@@ -83,6 +84,7 @@ def beam_search(search: Search) -> Beams:
     result = Beams.empty(rows, beams, width, search.eos, device)
     active_B = torch.arange(rows, device=device)  # the sentences still in the batch
     for time in range(width):
+        pause()
         search.step(time)
         checking = time % CHECK_EVERY == CHECK_EVERY - 1
         if (checking or device.type == "cpu") and bool(search.finished_B.all()):  # each check synchronizes a GPU

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from maskpredict.decoding.beam import longest_target
-from maskpredict.decoding.engine import BatchPolicy, CausalEngine
+from maskpredict.decoding.engine import BatchPolicy, CausalEngine, split_groups
 from maskpredict.decoding.hypothesis import Hypothesis
 from maskpredict.decoding.settings import BeamSettings
 from maskpredict.engines.torch.beam_search import Beams, Search, SearchShape, beam_search
@@ -164,9 +164,11 @@ class EncodedSources:
     def groups(self, lengths: Sequence[int]) -> list[list[int]]:
         """As in `Encoded`: drafts of one padded width; on a GPU in half precision, of similar width."""
         if self.engine.transformer.sentence_by_sentence and self.engine.system.decodes_tokens:
-            return [list(range(len(lengths)))]
-        similar = self.engine.batch_policy is BatchPolicy.SIMILAR_WIDTH
-        return groups_by_width(lengths, GPU_GROUP_POSITIONS if similar else 0)
+            return split_groups([list(range(len(lengths)))], lengths)
+        if self.engine.batch_policy is BatchPolicy.SIMILAR_WIDTH:
+            return groups_by_width(lengths, GPU_GROUP_POSITIONS)
+        groups = groups_by_width(lengths)
+        return split_groups(groups, lengths) if self.engine.device == "cpu" else groups
 
     def passes(self, owner: Sequence[int], lengths: Sequence[int]) -> TorchPasses:
         """As in `Encoded`."""

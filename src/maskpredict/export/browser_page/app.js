@@ -8,7 +8,6 @@ import { EXAMPLES } from "./examples.js";
 import { createSettings } from "./settings.js";
 import { createStatus } from "./status.js";
 import { installTheme } from "./theme.js";
-import { textOf } from "./tokens.js";
 import { createWorkbench } from "./workbench.js";
 
 const TYPING_PAUSE = 450; // milliseconds without a key until what was typed is translated
@@ -74,8 +73,7 @@ function reform(sentence, tokens, passes, answered) {
 
 /** A sentence that must contain some words. */
 function rewrite(sentence, pins, answered) {
-  const phrases = pins.map((pin) => ({ phrase: pin.text ?? textOf(pin.tokens), position: pin.position }));
-  ask("rewrite", { sentence, pins: phrases, settings: effort() }, answered);
+  ask("rewrite", { sentence, pins, settings: effort() }, answered);
 }
 
 const effort = () =>

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 from fastapi import Request
 
 from maskpredict.errors import UserError
+from maskpredict.serve.caller import caller
 from maskpredict.serve.config import ServiceConfig
 from maskpredict.serve.http.errors import ApiError
 
 MAX_ADDRESSES = 10_000
 """Number of addresses with a counter; beyond it, the least recently seen address is dropped."""
+
+IPV6_CLIENT_BITS = 64
+"""Bits of an IPv6 address that tell clients apart: a client may choose the others at will."""
 
 
 class AccessControl:
@@ -33,15 +39,19 @@ class AccessControl:
 
     def authorize(self, request: Request, key: str) -> None:
         """Raise an `ApiError` if the client sends too many requests or has no valid key."""
-        self._check_rate(request.client.host if request.client else "")
+        present = caller()
+        self._check_rate(present.client)
         if self._keys is None:
             return
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        given = (key or (token if scheme.lower() == "bearer" else "")).encode("utf-8", "replace")
+        # Headers are bytes, which Starlette decodes as Latin-1, but keys are UTF-8.
+        bearer = token.encode("latin-1") if scheme.lower() == "bearer" else b""
+        given = key.encode("utf-8", "replace") or bearer
         # Comparing every key in constant time keeps the response time independent of the keys.
         matches = [hmac.compare_digest(given, valid) for valid in self._keys]
         if not any(matches):
             raise ApiError(403, "Invalid API key" if given else "This server asks for an API key")
+        present.client = f"key {hashlib.sha256(given).hexdigest()[:16]}"  # its users share one turn, wherever they are
 
     def check_size(self, texts: Sequence[str]) -> None:
         """Raise an `ApiError` for too many texts or too many characters."""
@@ -67,6 +77,18 @@ class AccessControl:
         if tokens < 1:
             wait = int((1 - tokens) * 60 / limit) + 1
             raise ApiError(429, f"Slowdown: at most {limit} requests a minute", wait)
+
+
+def client_of_address(address: str) -> str:
+    """Return an address, or the network that one IPv6 client has to itself."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address
+    if parsed.version == 4:
+        return address
+    mapped = parsed.ipv4_mapped
+    return str(mapped or ip_network((parsed, IPV6_CLIENT_BITS), strict=False))
 
 
 def read_api_keys(path: Path) -> tuple[bytes, ...]:

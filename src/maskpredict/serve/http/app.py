@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator
@@ -18,12 +19,14 @@ from maskpredict.serve.config import ServiceConfig
 from maskpredict.serve.http.access import AccessControl
 from maskpredict.serve.http.downloads import DownloadStore
 from maskpredict.serve.http.errors import add_exception_handlers
-from maskpredict.serve.http.middleware import RequestObserver, RequestReader, SecurityHeaders
+from maskpredict.serve.http.middleware import HeadAsGet, RequestObserver, RequestReader, SecurityHeaders
 from maskpredict.serve.http.routers import files, health, libretranslate, page, reference, stream, v1
 from maskpredict.serve.http.schemas import LANGUAGE_MARK
 from maskpredict.serve.queue.languages import AUTO
 from maskpredict.serve.queue.service import TranslationService
 
+MAX_OPEN_DOCUMENTS = 2
+"""Documents that are translated at a time, since one may need much memory; others wait."""
 logger = logging.getLogger(__name__)
 
 
@@ -34,6 +37,7 @@ def create_app(config: ServiceConfig) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         with TemporaryDirectory(prefix="maskpredict-") as folder:
+            app.state.open_documents = asyncio.Semaphore(MAX_OPEN_DOCUMENTS)
             app.state.downloads = DownloadStore(config.files_folder or Path(folder))
             service.start()
             logger.info("process %d is ready", os.getpid())
@@ -54,6 +58,7 @@ def create_app(config: ServiceConfig) -> FastAPI:
     app.openapi_schema = _with_languages(app.openapi(), [language.code for language in service.languages.all])
     add_exception_handlers(app)
     # The middleware that is added last sees a request first.
+    app.add_middleware(HeadAsGet)
     app.add_middleware(RequestReader, config=config)
     app.add_middleware(RequestObserver, metrics=service.metrics)
     app.add_middleware(SecurityHeaders)
@@ -63,7 +68,7 @@ def create_app(config: ServiceConfig) -> FastAPI:
             allow_origins=config.cors_origins,
             allow_methods=["*"],
             allow_headers=["*"],
-            expose_headers=["Retry-After"],
+            expose_headers=["Retry-After", "X-Request-ID"],
         )
     return app
 

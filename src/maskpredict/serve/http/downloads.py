@@ -7,6 +7,7 @@ import secrets
 import time
 from pathlib import Path
 
+from maskpredict.documents.names import FORMATS
 from maskpredict.serve.http.errors import ApiError
 
 KEPT_SECONDS = 600
@@ -15,7 +16,7 @@ MAX_BYTES = 50_000_000
 """Total size of all files."""
 RETRY_SECONDS = 60
 """Seconds after which a client may try again if there is no room for a file."""
-_NAME = re.compile(r"[A-Za-z0-9_-]{43}\.txt")
+_NAME = re.compile(rf"[A-Za-z0-9_-]{{43}}({'|'.join(map(re.escape, FORMATS))})")
 
 
 class DownloadStore:
@@ -24,13 +25,16 @@ class DownloadStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def add(self, text: str) -> str:
-        """Store a text and return its name; anyone who knows the name can download it."""
-        content = text.encode("utf-8")
+    def add(self, content: bytes, ending: str) -> str:
+        """Store a file and return its name, with this ending; anyone who knows the name can download it."""
         if self._remove_expired() + len(content) > MAX_BYTES:
             raise ApiError(503, "The server keeps too many files; try again in a few minutes.", RETRY_SECONDS)
-        name = f"{secrets.token_urlsafe(32)}.txt"
-        (self.folder / name).write_bytes(content)
+        name = f"{secrets.token_urlsafe(32)}{ending}"
+        try:
+            (self.folder / name).write_bytes(content)
+        except OSError as error:
+            (self.folder / name).unlink(missing_ok=True)
+            raise ApiError(503, "The server cannot keep the file now; try again later.", RETRY_SECONDS) from error
         return name
 
     def find(self, name: str) -> Path | None:
@@ -42,7 +46,7 @@ class DownloadStore:
     def _remove_expired(self) -> int:
         """Delete expired files and return the total size of the others."""
         size = 0
-        for path in self.folder.glob("*.txt"):
+        for path in filter(lambda path: _NAME.fullmatch(path.name), self.folder.iterdir()):
             try:
                 status = path.stat()
                 if time.time() - status.st_mtime > KEPT_SECONDS:

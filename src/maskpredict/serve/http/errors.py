@@ -14,8 +14,6 @@ from maskpredict.errors import UserError
 from maskpredict.serve.queue.errors import ServiceBusy
 
 INTERNAL_ERROR = "Internal error of the server; its log has the details."
-RETRY_SECONDS = 1
-"""Seconds after which a client may try again if the server was busy."""
 _FIELD = re.compile(r"\w+")
 """Matches the names of fields in a location that pydantic reports; its other parts name types."""
 
@@ -65,7 +63,8 @@ async def _on_api_error(_: Request, error: Exception) -> JSONResponse:
 
 
 async def _on_service_busy(_: Request, error: Exception) -> JSONResponse:
-    return error_response(ApiError(503, str(error), RETRY_SECONDS))
+    assert isinstance(error, ServiceBusy)
+    return error_response(ApiError(503, str(error), error.retry_seconds))
 
 
 async def _on_user_error(_: Request, error: Exception) -> JSONResponse:

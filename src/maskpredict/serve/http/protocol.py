@@ -1,17 +1,22 @@
-"""HTTP/1.1 with a timeout for the request head."""
+"""HTTP/1.1 with a timeout for the request head, and errors as JSON."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-_BODY = b'{"error":"The request headers did not arrive in time."}'
-_TIMEOUT_RESPONSE = (
-    b"HTTP/1.1 408 Request Timeout\r\nContent-Type: application/json\r\nConnection: close\r\n"
-    b"Content-Length: %d\r\n\r\n%s" % (len(_BODY), _BODY)
-)
+
+def _error_response(status: str, message: str) -> bytes:
+    body = json.dumps({"error": message}, separators=(",", ":")).encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: {len(body)}"
+    return head.encode() + b"\r\n\r\n" + body
+
+
+_TIMEOUT = _error_response("408 Request Timeout", "The request headers did not arrive in time.")
+_INVALID = _error_response("400 Bad Request", "Invalid request: this is not HTTP/1.1")
 
 
 class HeaderTimeoutProtocol(H11Protocol):
@@ -39,6 +44,11 @@ class HeaderTimeoutProtocol(H11Protocol):
         self._stop_timer()
         super().connection_lost(exc)
 
+    def send_400_response(self, msg: str) -> None:
+        """Answer bytes that are not HTTP, and close the connection."""
+        self.transport.write(_INVALID)
+        self.transport.close()
+
     def _update_timer(self) -> None:
         if self.cycle is not None and not self.cycle.response_complete:
             self._stop_timer()  # the head is complete; the middleware limits the time for the body
@@ -52,5 +62,5 @@ class HeaderTimeoutProtocol(H11Protocol):
 
     def _close_late(self) -> None:
         if (self.cycle is None or self.cycle.response_complete) and not self.transport.is_closing():
-            self.transport.write(_TIMEOUT_RESPONSE)
+            self.transport.write(_TIMEOUT)
             self.transport.close()

@@ -8,8 +8,8 @@ from typing import Any
 
 from maskpredict.decoding.trace import Pass, Trace
 from maskpredict.runtime.translation import Translation
+from maskpredict.serve.queue.detection import Detection
 from maskpredict.serve.queue.texts import TranslatedText
-from maskpredict.serve.text.detection import Detection
 
 MAX_TRACED_TOKENS = 100_000
 """Predicted tokens in all traces of a response, some megabytes; further sentences have no trace."""
@@ -66,10 +66,10 @@ def trace_response(trace: Trace) -> dict[str, Any]:
 
 def _sentences(translated: TranslatedText, traced: bool, alternatives: int) -> list[dict[str, Any]]:
     responses, traced_tokens = [], 0
-    for source, translation in zip(translated.prepared.segmented.sentences, translated.translations, strict=True):
+    for sentence, translation in zip(translated.prepared.segmented.sentences, translated.translations, strict=True):
         traced_tokens += _count_tokens(translation.trace)
         is_traced = traced and traced_tokens <= MAX_TRACED_TOKENS
-        responses.append(sentence_response(source, translation, traced=is_traced, alternatives=alternatives))
+        responses.append(sentence_response(sentence.text, translation, traced=is_traced, alternatives=alternatives))
     return responses
 
 

@@ -179,6 +179,14 @@ class StatusResponse(BaseModel):
     status: str
 
 
+class ReadyResponse(StatusResponse):
+    """Readiness and load of the server."""
+
+    status: Annotated[str, Field(description="ok or busy.")]
+    waiting_sentences: int
+    unfinished_seconds: Annotated[float, Field(description="Estimated computing time of all accepted work.")]
+
+
 class LanguageChoice(BaseModel):
     """A language for a menu."""
 

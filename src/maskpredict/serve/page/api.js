@@ -43,6 +43,13 @@ export function post(path, body, signal) {
   return send(path, request, AbortSignal.any([signal, AbortSignal.timeout(PATIENCE)]));
 }
 
+/** POST of a form with a file, answered with JSON; a document takes longer than a text. */
+export function upload(path, form, signal) {
+  if (key) form.append("api_key", key);
+  const patience = AbortSignal.timeout(10 * PATIENCE);
+  return send(path, { method: "POST", body: form }, AbortSignal.any([signal, patience]));
+}
+
 async function send(path, request, signal) {
   let response;
   try {

@@ -5,13 +5,13 @@ import { addressOf, get, ServerError, useKey } from "./api.js";
 import { createAsker } from "./ask.js";
 import { installCopy } from "./clipboard.js";
 import { curlCommand } from "./curl.js";
+import { installDocuments } from "./documents.js";
 import { EXAMPLES } from "./examples.js";
 import { possible, renderLanguages, swapped } from "./languages.js";
 import { createSettings } from "./settings.js";
 import { createStatus, sentenceFor } from "./status.js";
 import { thisTab } from "./storage.js";
 import { installTheme } from "./theme.js";
-import { textOf } from "./tokens.js";
 import { createWorkbench } from "./workbench.js";
 
 const TYPING_PAUSE = 350; // milliseconds without a key until what was typed is translated
@@ -75,8 +75,7 @@ function reform(source, tokens, passes, answered) {
 
 /** A sentence that must contain some words. */
 function rewrite(source, pins, answered) {
-  const phrases = pins.map((pin) => ({ phrase: pin.text ?? textOf(pin.tokens), position: pin.position }));
-  const body = { q: source, ...knownPair(), ...effort(), pins: phrases, trace: true };
+  const body = { q: source, ...knownPair(), ...effort(), pins, trace: true };
   ask("v1/translate", body, (answer) => answered(answer.sentences[0]));
 }
 
@@ -182,6 +181,7 @@ window.addEventListener("hashchange", () => {
   text.value = state.text;
   update({});
 });
+installDocuments(byId("document"), pair);
 installTheme(byId("theme"));
 installCopy(byId("copy"), () => bench.text());
 installCopy(byId("curl-copy"), () => byId("curl-command").textContent);

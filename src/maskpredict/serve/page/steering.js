@@ -45,6 +45,14 @@ export function template(tokens, marks) {
   return tokens.map((token, place) => (anew[place] ? null : token));
 }
 
+/** The pins after the word in a range was replaced and has become longer by so many tokens; it is pinned, too. */
+export function pinsAfterReplacing({ pins }, { start, end }, longer) {
+  const moved = [...pins].filter((place) => place < start || place >= end);
+  const others = moved.map((place) => (place < start ? place : place + longer));
+  const replaced = Array.from({ length: end - start + longer }, (_, index) => start + index);
+  return { pins: new Set([...others, ...replaced]), masks: new Set() };
+}
+
 /** The pins of a target that was formed around given positions: those its first pass did not mask. */
 export function pinsOf(passes) {
   const pins = new Set();

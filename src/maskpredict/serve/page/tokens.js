@@ -59,6 +59,20 @@ export function textOf(tokens) {
   return words.filter((word) => word !== "").join(" ");
 }
 
+/**
+ * The phrases that a target must contain so that `text` stands in the place of the word in the range, between the same
+ * neighbours: `{phrase, position}`. What comes after the word may move. Punctuation around the word stays.
+ */
+export function replacing(tokens, { start, end }, text) {
+  const old = textOf(tokens.slice(start, end));
+  const before = /^\p{P}/u.test(text) ? "" : (/^\p{P}*/u.exec(old)[0] ?? "");
+  const after = /\p{P}$/u.test(text) ? "" : (/\p{P}*$/u.exec(old)[0] ?? "");
+  const left = textOf(tokens.slice(0, start));
+  const right = textOf(tokens.slice(end));
+  const phrases = [{ phrase: [left, before + text + after].filter(Boolean).join(" "), position: 0 }];
+  return right ? [...phrases, { phrase: right, position: null }] : phrases;
+}
+
 /** Where a probability stands on the scale of five colours, 0 (unsure) to 4 (sure). */
 export function sureness(probability) {
   return Math.max(0, Math.min(4, Math.floor(probability * 5)));

@@ -6,9 +6,9 @@ import { el, iconButton } from "./dom.js";
 import { renderSentenceSteps, renderTranslation } from "./output.js";
 import { createPlayer } from "./player.js";
 import { choiceOf, current, passesOf, readAnswer, version, wholeText } from "./sentences.js";
-import { FREE, isFree, marked, pinsOf, template } from "./steering.js";
+import { FREE, isFree, marked, pinsAfterReplacing, pinsOf, template } from "./steering.js";
 import { createSteeringBar } from "./steeringbar.js";
-import { wordsOf } from "./tokens.js";
+import { replacing } from "./tokens.js";
 import { createWordCard } from "./wordcard.js";
 
 const INVITATION = "Click a word to pin it, mask it again, or say it differently.";
@@ -79,28 +79,28 @@ export function createWorkbench(places, { reform, rewrite, onChange }) {
   }
 
   function askForReform() {
-    const [asked, hasPins] = [sentence(), marks.pins.size > 0];
+    const [asked, pinsIn] = [sentence(), marks.pins.size > 0 ? () => pinsOf(passes()) : null];
     const tokens = template(passes().at(-1).tokens, marks);
-    reform(asked.source, tokens, passes().length, (record) => takeForm(asked, record, hasPins));
+    reform(asked.source, tokens, passes().length, (record) => takeForm(asked, record, pinsIn));
   }
 
-  /** The word in the range becomes `text` at the same place; pinned words to the right of it may move. */
+  /** The word in the range becomes `text`, and all other words stay; those to the right of it may move. */
   function askForRewrite(range, text) {
     const { tokens } = passes().at(-1);
     const present = isFree(marks) ? pinned : marks;
-    const pins = wordsOf(tokens)
-      .filter(({ start }) => present.pins.has(start) && start !== range.start)
-      .map(({ start, end }) => ({ tokens: tokens.slice(start, end), position: start < range.start ? start : null }));
     const asked = sentence();
-    rewrite(asked.source, [...pins, { text, position: range.start }], (record) => takeForm(asked, record, true));
+    rewrite(asked.source, replacing(tokens, range, text), (record) => {
+      takeForm(asked, record, (changed) => pinsAfterReplacing(present, range, changed.length - tokens.length));
+    });
   }
 
-  function takeForm(asked, record, hasPins) {
+  /** `pinsIn(tokens)` are the marks of what was pinned in the new form. */
+  function takeForm(asked, record, pinsIn) {
     const before = current(asked).choice.text;
     asked.versions.push(version(record));
     if (asked !== sentence()) return drawText(); // somebody looks at another sentence by now
     beginAfresh();
-    if (hasPins && passes()) pinned = pinsOf(passes());
+    if (pinsIn && passes()) pinned = pinsIn(passes().at(-1).tokens);
     if (form().choice.text === before) note = UNCHANGED;
     const focused = bar.element.contains(document.activeElement);
     drawText();

@@ -1,1 +1,1 @@
-"""Loaded models, the sentence queue and the thread that translates its batches; knows nothing of HTTP."""
+"""Loaded models, their languages, the sentence queue and the thread that translates batches; knows nothing of HTTP."""

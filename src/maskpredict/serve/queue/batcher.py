@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Thread
 
+from maskpredict.decoding.pausing import pausing
 from maskpredict.errors import UserError
 from maskpredict.runtime.translation import Translation
-from maskpredict.serve.logs import log_unexpected_error
+from maskpredict.serve.logs import fields, log_unexpected_error
 from maskpredict.serve.metrics import ServiceMetrics
+from maskpredict.serve.queue.batch import SLICE_SECONDS, Batch, Outcome, QueuedSentence
 from maskpredict.serve.queue.memory import MemoryTrimmer
-from maskpredict.serve.queue.sentence_queue import Outcome, QueuedSentence, SentenceQueue
+from maskpredict.serve.queue.sentence_queue import SentenceQueue
+from maskpredict.serve.queue.slices import DaemonThreads, SlicedWork
+
+batch_log = logging.getLogger("maskpredict.batches")
+
+SHORT_BATCH_SECONDS = 3 * SLICE_SECONDS
+"""Turn of a batch that should take less than `SLICE_SECONDS`."""
+
+
+class Abandoned(Exception):
+    """Raised inside a translation for which no client waits any more."""
 
 
 class Batcher:
@@ -20,6 +34,7 @@ class Batcher:
 
     def __init__(self, queue: SentenceQueue, metrics: ServiceMetrics) -> None:
         self.queue, self.metrics = queue, metrics
+        self._trimmer = MemoryTrimmer()
         self._thread = Thread(target=self._run, name="batcher", daemon=True)
 
     def start(self) -> None:
@@ -38,43 +53,92 @@ class Batcher:
             await asyncio.sleep(0.01)
 
     def _run(self) -> None:
-        trimmer = MemoryTrimmer()
+        threads = DaemonThreads()
         while batch := self.queue.take():
-            begin = time.perf_counter()
-            outcomes = _translate_batch(batch, self.queue.batch_tokens)
-            seconds = time.perf_counter() - begin
-            _deliver(batch, outcomes)
-            translations = [outcome for outcome in outcomes if isinstance(outcome, Translation)]
-            source_tokens = sum(sentence.tokens for sentence in batch)
-            self.metrics.count_batch(batch[0].model.name, source_tokens, translations, seconds)
-            self.metrics.set_queue_length(len(self.queue))
-            trimmer.trim_if_due()
+            if batch.work is None:
+                batch.work = SlicedWork(partial(self._translate, batch), threads)
+            batch.resumed = time.perf_counter()
+            batch.work.resume()
+            seconds = time.perf_counter() - batch.resumed
+            batch.seconds += seconds
+            if batch.work.result is None:
+                self.queue.put_back(batch, seconds)
+            else:
+                self.queue.finish(batch, seconds)
+                self._deliver(batch, batch.work.result)
+            self.metrics.set_queue(len(self.queue), self.queue.begun, self.queue.unfinished_seconds)
+            self._trimmer.trim_if_due()
+
+    def _translate(self, batch: Batch, pause: Callable[[], None]) -> list[Outcome]:
+        # What was meant to fit into a turn is not interrupted on a machine that is only a little slower than expected.
+        turn = SLICE_SECONDS if batch.is_long else SHORT_BATCH_SECONDS
+
+        def pause_if_due() -> None:
+            if batch.is_abandoned:
+                raise Abandoned
+            if time.perf_counter() - batch.resumed > turn and self.queue.has_next():
+                pause()
+
+        try:
+            with pausing(pause_if_due):
+                return _translate_sentences(batch.sentences, self.queue.batch_tokens)
+        except Abandoned as error:
+            return [error] * len(batch.sentences)
+
+    def _deliver(self, batch: Batch, outcomes: Sequence[Outcome]) -> None:
+        _set_results(batch.sentences, outcomes)
+        translations = [outcome for outcome in outcomes if isinstance(outcome, Translation)]
+        if len(translations) == len(outcomes):
+            batch.sentences[0].model.speed.observe(batch.price, batch.seconds)
+        if translations:
+            model, tokens = batch.sentences[0].model, sum(sentence.tokens for sentence in batch.sentences)
+            engine = model.translator.engine.name
+            self.metrics.count_batch(model.name, engine, tokens, translations, batch.seconds)
+            _log_batch(batch, model.name, engine)
 
 
-def _translate_batch(batch: Sequence[QueuedSentence], batch_tokens: int) -> list[Outcome]:
+def _translate_sentences(sentences: Sequence[QueuedSentence], batch_tokens: int) -> list[Outcome]:
     """Return the outcome of each sentence; if the batch fails, translate its sentences one by one."""
-    model, settings = batch[0].model, dict(batch[0].settings)
-    lines = [sentence.line for sentence in batch]
+    model, settings = sentences[0].model, dict(sentences[0].settings)
+    lines = [sentence.line for sentence in sentences]
     try:
         translations = model.translator.translate_lines(
             lines, window=len(lines), max_batch_size=batch_tokens, **settings
         )
         return list(translations)
+    except Abandoned:
+        raise
     except Exception as error:
-        if len(batch) > 1:
-            return [outcome for sentence in batch for outcome in _translate_batch([sentence], batch_tokens)]
+        if len(sentences) > 1:
+            return [outcome for sentence in sentences for outcome in _translate_sentences([sentence], batch_tokens)]
         if isinstance(error, UserError):
             return [UserError(str(error).removeprefix("line 1: "))]
-        log_unexpected_error(error)
+        log_unexpected_error(error, _request_names(sentences))
         return [error]
 
 
-def _deliver(batch: Sequence[QueuedSentence], outcomes: Sequence[Outcome]) -> None:
+def _request_names(sentences: Sequence[QueuedSentence]) -> list[str]:
+    return list(dict.fromkeys(sentence.request.name for sentence in sentences if sentence.request))
+
+
+def _log_batch(batch: Batch, model: str, engine: str) -> None:
+    details = fields(
+        model=model,
+        engine=engine,
+        sentences=len(batch.sentences),
+        positions=batch.price,
+        computing_seconds=round(batch.seconds, 4),
+        requests=_request_names(batch.sentences),
+    )
+    batch_log.debug("batch of %d in %.3f s", len(batch.sentences), batch.seconds, extra=details)
+
+
+def _set_results(sentences: Sequence[QueuedSentence], outcomes: Sequence[Outcome]) -> None:
     def set_results() -> None:
-        for sentence, outcome in zip(batch, outcomes, strict=True):
+        for sentence, outcome in zip(sentences, outcomes, strict=True):
             if not sentence.future.done():
                 sentence.future.set_result(outcome)
 
-    loop = batch[0].future.get_loop()
+    loop = sentences[0].future.get_loop()
     if not loop.is_closed():  # a forced exit does not wait for this thread
         loop.call_soon_threadsafe(set_results)

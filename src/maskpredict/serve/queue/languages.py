@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from maskpredict.errors import UserError
+from maskpredict.serve.queue.detection import Detection, LanguageDetector
 from maskpredict.serve.queue.models import ServedModel
-from maskpredict.serve.text.detection import Detection, LanguageDetector
 
 AUTO = "auto"
 """Source language of a request that asks for detection."""
@@ -58,11 +58,7 @@ class ServedLanguages:
         sources = dict.fromkeys(model.source for model in models)
         codes = dict.fromkeys([*sources, *(model.target for model in models)])
         self.all = [Language(code, tuple(t for s, t in self._models if s == code)) for code in codes]
-        tokenizers = {
-            **{model.target: model.translator.tokenizers.target for model in models},
-            **{model.source: model.translator.tokenizers.source for model in models},
-        }
-        self._detector = LanguageDetector(list(codes), tokenizers)
+        self._detector = LanguageDetector(list(codes))
 
     def model(self, source: str, target: str) -> ServedModel | None:
         """Return the model for a direction; None if source and target are the same language."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ from maskpredict.errors import UserError
 from maskpredict.model.folder import CONFIG_FILE, ModelFolder, is_model_folder
 from maskpredict.model.padding import padded_width
 from maskpredict.runtime.find_model import find_model, shipped_models
-from maskpredict.runtime.lines import clean
+from maskpredict.runtime.lines import Line, clean
 from maskpredict.runtime.settings import resolve_settings
 from maskpredict.runtime.translator import Translator
 from maskpredict.serve.config import ServiceConfig
+from maskpredict.serve.queue.price import price
+from maskpredict.serve.queue.speed import Speed
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,8 @@ class ServedModel:
 
     name: str
     translator: Translator
+    speed: Speed = field(default_factory=Speed)
+    """How long its work takes."""
 
     @property
     def source(self) -> str:
@@ -39,7 +44,7 @@ class ServedModel:
 
     def settings(self, requested: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings that this system has: an autoregressive model ignores the number of passes."""
-        known = {field.name for field in fields(self.translator.decoder.settings_type)}
+        known = {each.name for each in fields(self.translator.decoder.settings_type)}
         chosen = {name: value for name, value in requested.items() if name in known}
         defaults = resolve_settings(self.translator.system, self.translator.generation, {})
         for name in known & {"length_candidates", "beam_size"}:
@@ -53,6 +58,23 @@ class ServedModel:
     def tokens(self, text: str) -> int:
         """Return the number of subwords of a source text."""
         return len(self.translator.tokenizers.source.encode(clean(text)))
+
+    def prices(self, lines: Sequence[Line], tokens: Sequence[int], settings: Mapping[str, Any]) -> list[int]:
+        """Return the price of each line, with that many subwords, under settings that `settings` returned."""
+        decoding = resolve_settings(self.translator.system, self.translator.generation, settings)
+        target, longest = self.translator.tokenizers.target, self.translator.engine.config.max_positions - 1
+        return [price(line, count, decoding, target, longest) for line, count in zip(lines, tokens, strict=True)]
+
+    def warm_up(self) -> None:
+        """Translate a few words, so that no later request has to wait for it, and to measure the speed."""
+        lines = [Line("1 2 3 4 5 6")] * 8
+        list(self.translator.translate_lines(lines[:1], **self.settings({"length_candidates": 1})))
+        list(self.translator.translate_lines(lines))
+        begin = time.perf_counter()
+        list(self.translator.translate_lines(lines))
+        seconds = time.perf_counter() - begin
+        tokens = [self.tokens(line.source) for line in lines]
+        self.speed.observe(sum(self.prices(lines, tokens, {})), seconds)
 
     def width(self, tokens: int) -> int:
         """Return the padded width of a source with that many subwords."""

@@ -1,59 +1,22 @@
-"""The queue of sentences to translate, and how it forms batches.
+"""The queue of sentences to translate: which come next, and which share a batch.
 
-Requests take turns sentence by sentence (round robin): the first sentence of a new request comes right after the next
-sentence of every other request, so a long text does not delay short ones. Sentences share a batch if they have the same
-model, the same settings and lengths that the engine can batch.
+Clients take turns by the computing time they have had (`shares`), also inside a batch that takes long. A batch starts
+with the sentence whose turn it is, and takes in sentences of all requests that can be computed with it, up to a price
+that takes about `SLICE_SECONDS`; a single sentence may cost more.
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
-from bisect import insort
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from threading import Condition
-from typing import Any
 
-from maskpredict.runtime.batching import batch_key
-from maskpredict.runtime.lines import Line
-from maskpredict.runtime.translation import Translation
-from maskpredict.serve.queue.errors import QueueFull
-from maskpredict.serve.queue.models import ServedModel
+from maskpredict.serve.queue.batch import SLICE_SECONDS, Batch, QueuedSentence
+from maskpredict.serve.queue.errors import QueueFull, TooSlow
+from maskpredict.serve.queue.shares import QueuedRequest, Shares
 
-Settings = tuple[tuple[str, Any], ...]
-Outcome = Translation | Exception
-"""An exception is passed on as a result: asyncio would log one that was set on a future and never awaited."""
-
-
-@dataclass(eq=False)
-class QueuedSentence:
-    """A sentence to translate, and the future that receives its translation."""
-
-    model: ServedModel
-    line: Line
-    settings: Settings
-    """Decoding settings as sorted pairs, which can be compared and hashed."""
-    tokens: int
-    """Number of source subwords."""
-    future: asyncio.Future[Outcome]
-    """Belongs to the event loop; cancelled when no client waits for the outcome any more."""
-    turn: int = 0
-    """Round in which it is translated; set by the queue."""
-    arrived: float = field(default_factory=time.monotonic)
-
-    @cached_property
-    def group(self) -> tuple[object, ...]:
-        """Sentences of one group may share a batch."""
-        policy = self.model.translator.engine.batch_policy
-        return self.model.name, self.settings, batch_key(self.model.width(self.tokens), policy)
-
-    @cached_property
-    def cost(self) -> int:
-        """Tokens it adds to a batch: padded source width times target drafts."""
-        settings = dict(self.settings)
-        return self.model.width(self.tokens) * settings.get("length_candidates", settings.get("beam_size", 1))
+MAX_BEGUN = 16
+"""Batches that have begun and are not finished; further ones wait for one of them to end."""
 
 
 class SentenceQueue:
@@ -61,8 +24,9 @@ class SentenceQueue:
 
     def __init__(self, max_sentences: int, batch_tokens: int, batch_seconds: float) -> None:
         self.max_sentences, self.batch_tokens, self.batch_seconds = max_sentences, batch_tokens, batch_seconds
-        self._waiting: list[QueuedSentence] = []
-        self._turn = 0
+        self._shares = Shares()
+        self._paused: list[Batch] = []
+        self._begun = 0
         self._closed = False
         self._changed = Condition()
 
@@ -70,58 +34,162 @@ class SentenceQueue:
         """Return the number of waiting sentences, without cancelled ones."""
         with self._changed:
             self._drop_cancelled()
-            return len(self._waiting)
+            return sum(len(request.waiting) for request in self._shares.requests)
 
-    def put(self, sentences: Sequence[QueuedSentence]) -> None:
-        """Add the sentences of one request, all or none; an empty queue accepts any number."""
+    @property
+    def begun(self) -> int:
+        """Number of batches that have begun and are not finished."""
+        return self._begun
+
+    @property
+    def unfinished_seconds(self) -> float:
+        """Estimated computing time of all unfinished sentences."""
+        with self._changed:
+            return self._shares.unfinished_seconds
+
+    def admit(
+        self, client: str, name: str, sentences: Sequence[QueuedSentence], seconds: float = float("inf")
+    ) -> QueuedRequest:
+        """Return a new request of a client.
+
+        Raises `TooSlow` or `QueueFull` if it would take more than `seconds`, as far as is known, or if its first
+        sentences exceed the client's share of the queue.
+        """
+        work = sum(sentence.seconds for sentence in sentences)
+        if work > seconds:
+            raise TooSlow(work, seconds)
         with self._changed:
             self._drop_cancelled()
-            if self._waiting and len(self._waiting) + len(sentences) > self.max_sentences:
-                raise QueueFull
-            for position, sentence in enumerate(sentences, 1):
-                sentence.turn = self._turn + position
-                insort(self._waiting, sentence, key=lambda other: other.turn)
+            wait = self._shares.seconds_until_done(client, work)
+            share = self.max_sentences // max(1, len(self._shares))
+            if wait > seconds or self._shares.waiting(client) + len(sentences[: self.window]) > share:
+                raise QueueFull(wait - seconds)
+            return self._shares.enter(client, name, work)
+
+    @property
+    def window(self) -> int:
+        """Number of sentences of one request to put into the queue at once."""
+        return max(1, self.max_sentences // 4)
+
+    def put(self, request: QueuedRequest, sentences: Sequence[QueuedSentence]) -> None:
+        """Add sentences of a request."""
+        with self._changed:
+            self._drop_cancelled()
+            for sentence in sentences:
+                sentence.request = request
+            request.waiting.extend(sentences)
             self._changed.notify()
 
-    def take(self) -> list[QueuedSentence]:
-        """Wait for the next batch and return it; it is empty if the queue is closed and empty."""
+    def leave(self, request: QueuedRequest) -> None:
+        """Remove a request that is finished, or whose client has left."""
+        with self._changed:
+            self._shares.leave(request)
+            self._changed.notify()
+
+    def take(self) -> Batch | None:
+        """Wait for a batch to begin or to go on with; None if the queue is closed and empty."""
         with self._changed:
             while True:
                 self._drop_cancelled()
-                if not self._waiting and self._closed:
-                    return []
-                if not self._waiting:
+                first = self._next()
+                if first is None and self._closed and not self._paused:
+                    return None
+                if first is None:
                     self._changed.wait()
-                elif (seconds := self._seconds_to_wait()) > 0:
+                elif isinstance(first, Batch):
+                    self._paused.remove(first)
+                    return first
+                elif not self._paused and (seconds := self._seconds_to_wait()) > 0:
                     self._changed.wait(seconds)
                 else:
-                    return self._next_batch()
+                    self._begun += 1
+                    return self._new_batch(first)
+
+    def put_back(self, batch: Batch, seconds: float) -> None:
+        """Take back a batch that has paused after computing for some time."""
+        with self._changed:
+            self._charge(batch, seconds)
+            self._paused.append(batch)
+
+    def finish(self, batch: Batch, seconds: float) -> None:
+        """Note that a batch is finished, after computing for some time."""
+        with self._changed:
+            self._charge(batch, seconds)
+            self._begun -= 1
+            for sentence in batch.sentences:
+                if sentence.request is not None:
+                    sentence.request.begun -= 1
+                    sentence.request.unfinished_seconds -= sentence.seconds
+
+    def has_next(self) -> bool:
+        """Return True if something else could be computed instead of the batch that runs."""
+        with self._changed:
+            self._drop_cancelled()
+            return self._next() is not None
 
     def close(self) -> None:
-        """Make `take` return an empty batch once all waiting sentences are taken."""
+        """Make `take` return None once all waiting sentences are translated."""
         with self._changed:
             self._closed = True
             self._changed.notify()
 
+    def _next(self) -> Batch | QueuedRequest | None:
+        """Return the paused batch or the request with waiting sentences that has the next turn."""
+        for batch in self._paused:
+            if batch.is_abandoned:  # ends as soon as it goes on
+                return batch
+        waiting = [request for request in self._shares.requests if request.can_begin] if self._begun < MAX_BEGUN else []
+        choices: list[Batch | QueuedRequest] = [*waiting, *self._paused]
+        return min(choices, key=_turn, default=None)
+
     def _seconds_to_wait(self) -> float:
         """Return how long to wait for more sentences before the next batch starts."""
-        if self._closed or sum(sentence.cost for sentence in self._waiting) >= self.batch_tokens:
+        waiting = [sentence for request in self._shares.requests for sentence in request.waiting]
+        if self._closed or sum(sentence.cost for sentence in waiting) >= self.batch_tokens:
             return 0.0
-        return min(sentence.arrived for sentence in self._waiting) + self.batch_seconds - time.monotonic()
+        return min(sentence.arrived for sentence in waiting) + self.batch_seconds - time.monotonic()
 
-    def _next_batch(self) -> list[QueuedSentence]:
-        first = self._waiting[0]
-        self._turn = first.turn
-        batch, remaining, cost = [], [], 0
-        for sentence in self._waiting:
-            fits = sentence is first or cost + sentence.cost <= self.batch_tokens
-            if fits and sentence.group == first.group:
-                batch.append(sentence)
-                cost += sentence.cost
-            else:
-                remaining.append(sentence)
-        self._waiting = remaining
-        return batch
+    def _new_batch(self, first: QueuedRequest) -> Batch:
+        """Take sentences of the first one's group, one of each request at a time, in the order of their turns."""
+        batch = [first.waiting.popleft()]
+        seconds, cost = batch[0].seconds, batch[0].cost
+        requests = sorted((one for one in self._shares.requests if one.can_begin), key=_turn)
+        while requests:
+            for request in list(requests):
+                sentence = _first_of_group(request, batch[0].group)
+                if (
+                    sentence is None
+                    or seconds + sentence.seconds > SLICE_SECONDS
+                    or cost + sentence.cost > self.batch_tokens
+                ):
+                    requests.remove(request)
+                else:
+                    request.waiting.remove(sentence)
+                    batch.append(sentence)
+                    seconds += sentence.seconds
+                    cost += sentence.cost
+        for sentence in batch:
+            if sentence.request is not None:
+                sentence.request.begun += 1
+        return Batch(batch)
+
+    def _charge(self, batch: Batch, seconds: float) -> None:
+        price = batch.price
+        for sentence in batch.sentences:
+            if sentence.request is not None:
+                self._shares.charge(sentence.request, seconds * sentence.price / price)
 
     def _drop_cancelled(self) -> None:
-        self._waiting = [sentence for sentence in self._waiting if not sentence.future.cancelled()]
+        for request in self._shares.requests:
+            if any(sentence.future.cancelled() for sentence in request.waiting):
+                kept = [sentence for sentence in request.waiting if not sentence.future.cancelled()]
+                request.waiting.clear()
+                request.waiting.extend(kept)
+
+
+def _turn(choice: Batch | QueuedRequest) -> tuple[float, float]:
+    return choice.turn
+
+
+def _first_of_group(request: QueuedRequest, group: tuple[object, ...]) -> QueuedSentence | None:
+    return next((sentence for sentence in request.waiting if sentence.group == group), None)

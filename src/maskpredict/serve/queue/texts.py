@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from maskpredict.documents.document import Document, SegmentedDocument
+from maskpredict.documents.html import HtmlMarkup
+from maskpredict.documents.plain import PlainText
 from maskpredict.runtime.lines import Line
 from maskpredict.runtime.translation import Translation
+from maskpredict.serve.queue.detection import Detection
 from maskpredict.serve.queue.languages import AUTO
 from maskpredict.serve.queue.models import ServedModel
 from maskpredict.serve.queue.service import TranslationService
-from maskpredict.serve.text.detection import Detection
-from maskpredict.serve.text.segmented_text import SegmentedText
 
-Segmenter = Callable[[str, str], SegmentedText]
+SENTENCES_AT_ONCE = 64
+"""Sentences of a document in the queue."""
+Segmented = SegmentedDocument[str]
+Segmenter = Callable[[str, str], Segmented]
 """Splits a text in a language, given by its code."""
+
+
+def as_text(text: str, language: str) -> Segmented:
+    """Split plain text into sentences."""
+    return SegmentedDocument.split(PlainText(text), language)
+
+
+def as_html(markup: str, language: str) -> Segmented:
+    """Split the text in HTML into sentences; tags inside a sentence move with its words."""
+    return SegmentedDocument.split(HtmlMarkup(markup), language)
+
+
+def as_sentence(text: str, language: str) -> Segmented:
+    """Take plain text as one sentence."""
+    return SegmentedDocument.whole(PlainText(text))
 
 
 @dataclass(frozen=True)
 class PreparedText:
     """A text that is ready to be translated."""
 
-    segmented: SegmentedText
+    segmented: Segmented
     model: ServedModel | None
     """None for a text that is already in the target language; it has no sentences to translate."""
     detected: Detection | None
@@ -34,7 +56,7 @@ class PreparedText:
         """Its sentences, each with the model that translates it."""
         if self.model is None:
             return []
-        return [(self.model, Line(sentence)) for sentence in self.segmented.sentences]
+        return [(self.model, line) for line in self.segmented.lines]
 
 
 @dataclass(frozen=True)
@@ -47,29 +69,31 @@ class TranslatedText:
     @property
     def text(self) -> str:
         """Translation of the whole text."""
-        return self.prepared.segmented.replace_sentences([translation.text for translation in self.translations])
+        return self.prepared.segmented.replace(self.translations)
 
     def alternatives(self, limit: int) -> list[str]:
         """Return up to `limit` other translations of the whole text, all of them different."""
         texts = dict.fromkeys([self.text])
         for rank in range(1, 1 + max((len(one.hypotheses) for one in self.translations), default=0)):
-            sentences = [
-                one.hypotheses[rank].text if rank < len(one.hypotheses) else one.text for one in self.translations
-            ]
-            texts[self.prepared.segmented.replace_sentences(sentences)] = None
+            sentences = [one.hypotheses[rank] if rank < len(one.hypotheses) else one for one in self.translations]
+            texts[self.prepared.segmented.replace(sentences)] = None
         return list(islice(texts, 1, 1 + limit))
 
 
-def prepare_text(
+async def prepare_text(
     service: TranslationService, text: str, source: str, target: str, segmenter: Segmenter
 ) -> PreparedText:
     """Choose the model for a text, after detecting its language if `source` is auto, and split it."""
+    return await service.preparing.run(len(text), _prepare, service, text, source, target, segmenter)
+
+
+def _prepare(service: TranslationService, text: str, source: str, target: str, segmenter: Segmenter) -> PreparedText:
     detected = None
     if source == AUTO:
-        detected = service.languages.detect(" ".join(segmenter(text, AUTO).sentences))[0]
+        detected = service.languages.detect(" ".join(one.text for one in segmenter(text, AUTO).sentences))[0]
         source = detected.language
     model = service.languages.model(source, target)
-    segmented = SegmentedText.untranslated(text) if model is None else segmenter(text, source)
+    segmented = SegmentedDocument.untranslated(PlainText(text)) if model is None else segmenter(text, source)
     return PreparedText(segmented, model, detected)
 
 
@@ -79,14 +103,35 @@ async def translate_texts(
     source: str,
     target: str,
     settings: Mapping[str, Any],
-    segmenter: Segmenter = SegmentedText.from_text,
+    segmenter: Segmenter = as_text,
     timeout_factor: float = 1.0,
 ) -> list[TranslatedText]:
     """Translate the texts of one request together."""
     if source != AUTO:
         service.languages.check(source)
     service.languages.check(target)  # even if there is no text
-    prepared = [prepare_text(service, text, source, target, segmenter) for text in texts]
+    prepared = [await prepare_text(service, text, source, target, segmenter) for text in texts]
     lines = [line for one in prepared for line in one.lines]
     translations = iter(await service.translate(lines, settings, timeout_factor))
     return [TranslatedText(one, list(islice(translations, len(one.lines)))) for one in prepared]
+
+
+async def translate_document(
+    service: TranslationService, document: Document[bytes], source: str, target: str, timeout_factor: float
+) -> bytes:
+    """Translate a document, some sentences at a time, so that it does not fill the queue."""
+    service.languages.check(target)
+    if source == AUTO:
+        text = " ".join(item.text for block in document.blocks for item in block)
+        source = service.languages.detect(text)[0].language
+    model = service.languages.model(source, target)
+    if model is None:
+        return await asyncio.to_thread(document.render, document.blocks)
+    segmented = await asyncio.to_thread(SegmentedDocument.split, document, source)
+    lines = [(model, line) for line in segmented.lines]
+    translations: list[Translation] = []
+    deadline = time.monotonic() + timeout_factor * service.config.timeout
+    for first in range(0, len(lines), SENTENCES_AT_ONCE):
+        left = max(0.0, deadline - time.monotonic()) / service.config.timeout
+        translations += await service.translate(lines[first : first + SENTENCES_AT_ONCE], {}, left)
+    return await asyncio.to_thread(segmented.replace, translations)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
@@ -27,9 +28,15 @@ def _downloads(request: Request) -> DownloadStore:
     return downloads
 
 
+def _open_documents(request: Request) -> asyncio.Semaphore:
+    documents: asyncio.Semaphore = request.app.state.open_documents
+    return documents
+
+
 Service = Annotated[TranslationService, Depends(_service)]
 Access = Annotated[AccessControl, Depends(_access)]
 Downloads = Annotated[DownloadStore, Depends(_downloads)]
+OpenDocuments = Annotated[asyncio.Semaphore, Depends(_open_documents)]
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorResponse, "description": description}

@@ -1,16 +1,21 @@
-"""LibreTranslate's routes for files: upload a text file, download its translation."""
+"""LibreTranslate's routes for files: upload a document, download its translation."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, File, Form, Request, UploadFile
 from fastapi.responses import FileResponse, JSONResponse
 
+from maskpredict.documents.formats import read_document
+from maskpredict.documents.names import FORMATS, name_ending
+from maskpredict.serve.config import PACKED_FACTOR
+from maskpredict.serve.http.addresses import public_url
 from maskpredict.serve.http.errors import ApiError
-from maskpredict.serve.http.routers.dependencies import ERRORS, Access, Downloads, Service
+from maskpredict.serve.http.routers.dependencies import ERRORS, Access, Downloads, OpenDocuments, Service
 from maskpredict.serve.http.schemas import ApiKey, Code, ErrorResponse, SourceCode, TranslateFileResponse
-from maskpredict.serve.queue.texts import translate_texts
+from maskpredict.serve.queue.texts import translate_document
 
 router = APIRouter(tags=["LibreTranslate"])
 
@@ -24,26 +29,36 @@ async def translate_file(
     service: Service,
     access: Access,
     downloads: Downloads,
-    file: Annotated[UploadFile, File(description="A .txt file in UTF-8.")],
+    documents: OpenDocuments,
+    file: Annotated[UploadFile, File(description="A document; /frontend/settings lists the formats.")],
     source: Annotated[SourceCode, Form()],
     target: Annotated[Code, Form()],
     api_key: Annotated[ApiKey, Form()] = "",
 ) -> JSONResponse:
-    """Translate a text file, keeping its lines and paragraphs."""
+    """Translate a document, keeping its structure and formats."""
     access.authorize(request, api_key)
-    if not (file.filename or "").lower().endswith(".txt"):
-        raise ApiError(400, "Invalid request: file format not supported; send a .txt file")
-    text = _decode(await file.read(), service.config.file_limit)
-    (translated,) = await translate_texts(service, [text], source, target, {}, timeout_factor=TIMEOUT_FACTOR)
-    address = request.url_for("download_file", name=downloads.add(translated.text))
-    return JSONResponse({"translatedFileUrl": str(address)})
+    name, limit = file.filename or "", service.config.file_limit
+    if name_ending(name) not in FORMATS:
+        raise ApiError(400, f"Invalid request: file format not supported; send one of {', '.join(FORMATS)}")
+    if (file.size or 0) > PACKED_FACTOR * limit:
+        raise ApiError(413, f"The file is larger than {PACKED_FACTOR * limit} bytes.")
+    async with documents:
+        document = await asyncio.to_thread(read_document, name, await file.read())
+        if sum(len(item.text) for block in document.blocks for item in block) > limit:
+            raise ApiError(413, f"The text of the file is longer than {limit} characters.")
+        content = await translate_document(service, document, source, target, TIMEOUT_FACTOR)
+    path = request.app.url_path_for("download_file", name=downloads.add(content, name_ending(name)))
+    return JSONResponse({"translatedFileUrl": public_url(request, service.config.public_url) + path})
 
 
 @router.get(
     "/download_file/{name}",
     response_class=FileResponse,
     responses={
-        200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "The translation"},
+        200: {
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+            "description": "The translation",
+        },
         404: {"model": ErrorResponse, "description": "The file does not exist or has expired"},
     },
 )
@@ -53,16 +68,5 @@ async def download_file(name: str, downloads: Downloads) -> FileResponse:
     if path is None:
         raise ApiError(404, "The file does not exist or has expired.")
     headers = {"Cache-Control": "private, no-store"}
-    return FileResponse(path, media_type="text/plain; charset=utf-8", filename="translation.txt", headers=headers)
-
-
-def _decode(content: bytes, max_bytes: int) -> str:
-    if len(content) > max_bytes:
-        raise ApiError(413, f"The file is larger than {max_bytes} bytes.")
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ApiError(400, "Invalid request: the file is not UTF-8 text") from None
-    if "\0" in text:
-        raise ApiError(400, "Invalid request: the file holds NUL characters, so it is not text")
-    return text
+    kind = "text/plain; charset=utf-8" if path.suffix == ".txt" else "application/octet-stream"
+    return FileResponse(path, media_type=kind, filename=f"translation{path.suffix}", headers=headers)

@@ -7,7 +7,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from maskpredict.serve.http.errors import ApiError
 from maskpredict.serve.http.routers.dependencies import Service
-from maskpredict.serve.http.schemas import ErrorResponse, StatusResponse
+from maskpredict.serve.http.schemas import ErrorResponse, ReadyResponse, StatusResponse
 
 router = APIRouter(tags=["health"])
 
@@ -20,11 +20,21 @@ async def alive() -> StatusResponse:
 
 
 @router.get("/readyz", responses={503: {"model": ErrorResponse, "description": "Not ready"}})
-async def ready(service: Service) -> StatusResponse:
-    """Check that the models are loaded and requests are translated."""
+async def ready(service: Service) -> ReadyResponse:
+    """Check that the models are loaded and requests are translated, and tell how busy the server is.
+
+    A busy server answers with 200, too: it still serves clients that wait for little. Route by `unfinished_seconds`, or
+    by the metric of that name, where there are several servers.
+    """
     if not service.is_ready:
         raise ApiError(503, "The server is shutting down.")
-    return StatusResponse(status="ok")
+    load = service.load
+    busy = load.unfinished_seconds > service.config.timeout / 2
+    return ReadyResponse(
+        status="busy" if busy else "ok",
+        waiting_sentences=load.waiting_sentences,
+        unfinished_seconds=round(load.unfinished_seconds, 2),
+    )
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {CONTENT_TYPE_LATEST: {}}}})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
 
+from maskpredict.documents.names import FORMATS
 from maskpredict.runtime.presets import PRESETS
 from maskpredict.serve.http.errors import ApiError, invalid_request
 from maskpredict.serve.http.responses import detection_response
@@ -22,8 +24,7 @@ from maskpredict.serve.http.schemas import (
     TranslateRequest,
     TranslateResponse,
 )
-from maskpredict.serve.queue.texts import TranslatedText, translate_texts
-from maskpredict.serve.text.segmented_text import SegmentedText
+from maskpredict.serve.queue.texts import TranslatedText, as_html, as_text, translate_texts
 
 router = APIRouter(tags=["LibreTranslate"], responses=ERRORS)
 
@@ -69,9 +70,9 @@ async def translate(request: Request, service: Service, access: Access) -> JSONR
     texts = [body.q] if isinstance(body.q, str) else body.q
     access.check_size(texts)
     settings = {"num_hypotheses": body.alternatives + 1} if body.alternatives else {}
-    segmenter = SegmentedText.from_html if body.format == "html" else SegmentedText.from_text
+    segmenter = as_html if body.format == "html" else as_text
     translated = await translate_texts(service, texts, body.source, body.target, settings, segmenter)
-    responses = [_response(one, body.alternatives) for one in translated]
+    responses = [await asyncio.to_thread(_response, one, body.alternatives) for one in translated]
     if isinstance(body.q, str):
         return JSONResponse(responses[0])
     names = responses[0] if responses else {"translatedText": None}
@@ -118,7 +119,7 @@ async def settings(service: Service, access: Access) -> JSONResponse:
             "keyRequired": access.requires_key,
             "language": {"source": named[first.code], "target": named[first.targets[0]]},
             "suggestions": False,
-            "supportedFilesFormat": [".txt"],
+            "supportedFilesFormat": list(FORMATS),
             "speeds": list(PRESETS),
         }
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -19,10 +19,8 @@ from maskpredict.serve.http.routers.v1 import decoding_settings
 from maskpredict.serve.http.schemas import StreamRequest
 from maskpredict.serve.logs import log_unexpected_error
 from maskpredict.serve.queue.errors import ServiceBusy
-from maskpredict.serve.queue.sentence_queue import QueuedSentence
-from maskpredict.serve.queue.service import TranslationService
-from maskpredict.serve.queue.texts import PreparedText, TranslatedText, prepare_text
-from maskpredict.serve.text.segmented_text import SegmentedText
+from maskpredict.serve.queue.service import AcceptedRequest, TranslationService
+from maskpredict.serve.queue.texts import PreparedText, TranslatedText, as_text, prepare_text
 
 router = APIRouter(prefix="/v1", tags=["maskpredict"], responses=ERRORS)
 
@@ -52,19 +50,19 @@ async def stream(
     """
     access.authorize(request, query.api_key)
     access.check_size([query.q])
-    prepared = prepare_text(service, query.q, query.source, query.target, SegmentedText.from_text)
-    sentences = service.enqueue(prepared.lines, {**decoding_settings(query), "trace": True})
-    events = _events(service, prepared, sentences, traced=query.trace)
+    prepared = await prepare_text(service, query.q, query.source, query.target, as_text)
+    accepted = await service.accept(prepared.lines, {**decoding_settings(query), "trace": True})
+    events = _events(service, prepared, accepted, traced=query.trace)
     return StreamingResponse(events, media_type="text/event-stream", headers=_HEADERS)
 
 
 async def _events(
-    service: TranslationService, prepared: PreparedText, sentences: Sequence[QueuedSentence], *, traced: bool
+    service: TranslationService, prepared: PreparedText, accepted: AcceptedRequest, *, traced: bool
 ) -> AsyncIterator[str]:
     start = time.perf_counter()
     translations: list[Translation] = []
     try:
-        async for translation in service.results(sentences):
+        async for translation in service.results(accepted):
             for number, one in enumerate(translation.trace.passes if translation.trace else (), 1):
                 yield _event("pass", {"sentence": len(translations), "pass": number, **pass_response(one)})
             translations.append(translation)

@@ -21,8 +21,7 @@ from maskpredict.serve.http.schemas import (
     V1TranslateRequest,
     V1TranslateResponse,
 )
-from maskpredict.serve.queue.texts import TranslatedText, prepare_text
-from maskpredict.serve.text.segmented_text import SegmentedText
+from maskpredict.serve.queue.texts import TranslatedText, as_sentence, as_text, prepare_text
 
 router = APIRouter(prefix="/v1", tags=["maskpredict"], responses=ERRORS)
 
@@ -38,8 +37,8 @@ async def translate(body: V1TranslateRequest, request: Request, service: Service
     access.authorize(request, body.api_key)
     access.check_size([body.q])
     # A pin belongs to one sentence, so a text with pins is not split.
-    segmenter = SegmentedText.from_sentence if body.pins else SegmentedText.from_text
-    prepared = prepare_text(service, body.q, body.source, body.target, segmenter)
+    segmenter = as_sentence if body.pins else as_text
+    prepared = await prepare_text(service, body.q, body.source, body.target, segmenter)
     pins = tuple(pin.phrase if pin.position is None else (pin.phrase, pin.position) for pin in body.pins)
     lines = [(model, Line(line.source, pins)) for model, line in prepared.lines]
     settings = decoding_settings(body)

@@ -1,0 +1,185 @@
+"""Shards of a distillation by text, kept beside the output folder until all are complete.
+
+OUT.shards/recipe.json            provenance, and the number of sources of each shard
+OUT.shards/000000.source.zst       sources of the first shard; 000000.reference.zst, their references if they have some
+OUT.shards/000000/                 the finished shard: source and target, aligned, and counts.json
+
+The text is split once, so that any number of processes and machines can make shards without reading all of it. A shard
+appears whole or not at all: a killed process loses only the one in work, and the same command continues.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maskpredict.corpus.cleaning import DigestSet, text_digest
+from maskpredict.corpus.compressed import compress
+from maskpredict.corpus.encoding import blocks
+from maskpredict.corpus.reading import Pair, read_lines
+from maskpredict.distill.by_text.config import TextDistillConfig
+from maskpredict.distill.by_text.filters import Dropped, source_reason
+from maskpredict.distill.by_text.sources import NO_REFERENCE, SourceCorpus
+from maskpredict.errors import UserError
+from maskpredict.new_folder import new_folder
+from maskpredict.progress import Task
+
+RECIPE_FILE, COUNTS_FILE = "recipe.json", "counts.json"
+SOURCE, TARGET, REFERENCE = "source", "target", "reference"
+STORED = ".zst"
+"""Compression of the sources of shards."""
+
+
+@dataclass
+class SplitCorpus:
+    """A corpus as it was split; field names are JSON keys."""
+
+    name: str
+    weight: float
+    references: bool
+    read: int = 0
+    """Lines read."""
+    dropped: dict[str, int] = field(default_factory=dict)
+    """Sources that are not translated, by reason."""
+    shards: list[int] = field(default_factory=list)
+    """Number of sources of each shard."""
+
+
+class TextShards:
+    """The shards of a distillation by text."""
+
+    def __init__(self, folder: Path, provenance: dict[str, Any], corpora: Sequence[SplitCorpus]) -> None:
+        self.folder, self.provenance, self.corpora = folder, provenance, list(corpora)
+        self.owners = [corpus for corpus in corpora for _ in corpus.shards]
+        """Corpus of each shard."""
+        self.sizes = [size for corpus in corpora for size in corpus.shards]
+        """Number of sources of each shard."""
+
+    @classmethod
+    def read(cls, folder: Path) -> TextShards:
+        """The shards of a folder that `split` has made."""
+        record = folder / RECIPE_FILE
+        try:
+            content = json.loads(record.read_text(encoding="utf-8"))
+            return cls(folder, content["provenance"], [SplitCorpus(**corpus) for corpus in content["corpora"]])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{record} is damaged; delete {folder} to start again.") from error
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def missing(self, first: int = 0, every: int = 1) -> list[int]:
+        """Those of the shards `first`, `first + every`, ... that are not finished."""
+        return [shard for shard in range(first, len(self), every) if not self._path(shard).exists()]
+
+    def sources(self, shard: int) -> list[Pair]:
+        """Sources and references of a shard."""
+        sources = list(read_lines(_stored(self.folder, shard, SOURCE)))
+        if not self.owners[shard].references:
+            return [Pair(source, NO_REFERENCE) for source in sources]
+        return list(map(Pair, sources, read_lines(_stored(self.folder, shard, REFERENCE))))
+
+    def write(self, shard: int, pairs: Sequence[Pair], dropped: Counter[Dropped]) -> None:
+        """Save the distilled pairs of a shard."""
+        with new_folder(self._path(shard), overwrite=False, marker=COUNTS_FILE, first_wins=True) as partial:
+            for side, lines in ((SOURCE, [pair.source for pair in pairs]), (TARGET, [pair.target for pair in pairs])):
+                path = partial / self.path(shard, side).name
+                path.write_bytes(compress(_text(lines), path.suffix))
+            counts = {"pairs": len(pairs), "dropped": {reason.value: count for reason, count in dropped.items()}}
+            (partial / COUNTS_FILE).write_text(json.dumps(counts), encoding="utf-8")
+
+    def path(self, shard: int, side: str) -> Path:
+        """File of one side of a finished shard."""
+        return self._path(shard) / f"{side}.{self.provenance['compression']}"
+
+    def counts(self, shard: int) -> dict[str, Any]:
+        """Pairs and dropped translations of a finished shard."""
+        content: dict[str, Any] = json.loads((self._path(shard) / COUNTS_FILE).read_text(encoding="utf-8"))
+        return content
+
+    def _path(self, shard: int) -> Path:
+        return self.folder / f"{shard:06d}"
+
+
+def split(
+    folder: Path, provenance: dict[str, Any], corpora: Sequence[SourceCorpus], config: TextDistillConfig, task: Task
+) -> None:
+    """Write the sources of all corpora into a new folder of shards, without those that need no translation."""
+    with new_folder(folder, overwrite=False, marker=RECIPE_FILE, first_wins=True) as partial:
+        splitter = _Splitter(partial, config, task)
+        for corpus in corpora:
+            splitter.add(corpus)
+        content = {"provenance": provenance, "corpora": [asdict(done) for done in splitter.corpora]}
+        (partial / RECIPE_FILE).write_text(json.dumps(content, indent=2, ensure_ascii=False), encoding="utf-8")
+
+
+class _Splitter:
+    def __init__(self, folder: Path, config: TextDistillConfig, task: Task) -> None:
+        self.folder, self.config, self.task = folder, config, task
+        self.seen, self.shards = DigestSet(), 0
+        self.corpora: list[SplitCorpus] = []
+
+    def add(self, corpus: SourceCorpus) -> None:
+        """Write the shards of a corpus."""
+        done = SplitCorpus(corpus.name, corpus.weight, corpus.has_references)
+        waiting: list[Pair] = []
+        for pairs in self._kept(corpus, done):
+            waiting += pairs
+            while len(waiting) >= self.config.shard_lines:
+                self._write(done, waiting[: self.config.shard_lines])
+                del waiting[: self.config.shard_lines]
+        if waiting:
+            self._write(done, waiting)
+        if not done.shards:
+            reasons = ", ".join(f"{reason} {count:,}" for reason, count in done.dropped.items())
+            raise UserError(f"The text {corpus.name} has no sentence to translate ({reasons or 'it is empty'}).")
+        self.corpora.append(done)
+
+    def _kept(self, corpus: SourceCorpus, done: SplitCorpus) -> Iterator[list[Pair]]:
+        """Blocks of pairs to translate."""
+        dropped: Counter[Dropped] = Counter()
+        for block in blocks(corpus.read(), self.config.shard_lines):
+            done.read += len(block)
+            self.task.advance(len(block))
+            reasons = [source_reason(pair.source, self.config.filters) for pair in block]
+            dropped.update(reason for reason in reasons if reason)
+            kept = [pair for pair, reason in zip(block, reasons, strict=True) if reason is None]
+            if kept and self.config.filters.drop_duplicates:
+                is_new = self.seen.add(np.array([text_digest(pair.source) for pair in kept], dtype=np.uint64))
+                dropped[Dropped.DUPLICATE] += int((~is_new).sum())
+                kept = [pair for pair, new in zip(kept, is_new, strict=True) if new]
+            done.dropped = {reason.value: count for reason, count in dropped.items() if count}
+            if self.config.choose == "closest":
+                _check_references(corpus, kept)
+            yield kept
+
+    def _write(self, done: SplitCorpus, pairs: Sequence[Pair]) -> None:
+        source = compress(_text([pair.source for pair in pairs]), STORED)
+        _stored(self.folder, self.shards, SOURCE).write_bytes(source)
+        if done.references:
+            reference = compress(_text([pair.target for pair in pairs]), STORED)
+            _stored(self.folder, self.shards, REFERENCE).write_bytes(reference)
+        done.shards.append(len(pairs))
+        self.shards += 1
+
+
+def _check_references(corpus: SourceCorpus, pairs: Sequence[Pair]) -> None:
+    if any(pair.target == NO_REFERENCE for pair in pairs):
+        raise UserError(
+            f"The text {corpus.name} has sources without a reference; choose=closest needs parallel text, "
+            "choose=best and n_best do not."
+        )
+
+
+def _stored(folder: Path, shard: int, side: str) -> Path:
+    return folder / f"{shard:06d}.{side}{STORED}"
+
+
+def _text(lines: Sequence[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode()

@@ -1,1 +1,0 @@
-"""Text processing without models: sentence splitting, HTML and language detection."""
