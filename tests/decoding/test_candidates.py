@@ -9,7 +9,8 @@ import numpy.typing as npt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskpredict.decoding.candidates import candidate_lengths, likely_count
+from maskpredict.decoding.candidates import Finished, candidate_lengths, likely_count, ranked
+from maskpredict.decoding.settings import MaskPredictSettings
 
 
 def log_probs(**probabilities: float) -> npt.NDArray[np.float32]:
@@ -57,3 +58,21 @@ def test_candidates_agree_with_a_plain_reading_of_the_rule(rows: list[list[float
         top = sorted(range(12), key=lambda n: (-row[n], n))[:count]
         expected.append(list(dict.fromkeys(max(2, n) for n in top)))
     assert candidate_lengths(np.array(rows, dtype=np.float32), count, longest=11) == expected
+
+
+def finished(token: int, score: float, *, set_aside: bool = False, length_log_prob: float = 0.0) -> Finished:
+    """A candidate of one word and the end mark."""
+    return Finished([token, 2], [score, score], score, 3, [], set_aside, length_log_prob)
+
+
+def test_candidates_that_were_set_aside_rank_behind_all_others() -> None:
+    rows = [finished(5, -0.1, set_aside=True), finished(6, -0.9), finished(7, -0.2, set_aside=True), finished(8, -0.5)]
+    best_first = ranked(rows, MaskPredictSettings(num_hypotheses=4))
+    assert [hypothesis.ids[0] for hypothesis in best_first] == [8, 6, 5, 7]
+    assert all(hypothesis.lengths == (2, 2, 2, 2) and hypothesis.passes == 3 for hypothesis in best_first)
+
+
+def test_the_probability_of_a_length_counts_as_much_as_its_weight() -> None:
+    rows = [finished(5, -0.3, length_log_prob=-4.0), finished(6, -0.5, length_log_prob=-1.0)]
+    firsts = [ranked(rows, MaskPredictSettings(length_weight=weight))[0].ids[0] for weight in (0.0, 0.06, 0.07)]
+    assert firsts == [5, 5, 6]

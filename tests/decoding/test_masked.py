@@ -118,6 +118,16 @@ def test_the_earlier_candidate_wins_a_tie(decoder: Decoder, sources: Sources) ->
         assert [len(hypothesis.ids) for hypothesis in hypotheses] == list(hypotheses[0].lengths)
 
 
+def test_unlikely_lengths_come_last_even_if_their_words_are_surer(decoder: Decoder, sources: Sources) -> None:
+    settings = replace(SETTINGS, num_hypotheses=3, length_threshold=1.0)
+    surer = 0
+    for hypotheses in decoder.translate([Request(source) for source in sources], settings):
+        first, *others = hypotheses
+        assert len(first.ids) == first.lengths[0]
+        surer += any(other.score > first.score for other in others)
+    assert surer
+
+
 def test_there_are_fewer_candidates_when_short_lengths_fall_together(cmlm: CMLM, decoder: Decoder) -> None:
     with torch.no_grad():
         cmlm.transformer.encoder_norm.weight.zero_()  # type: ignore[operator]
