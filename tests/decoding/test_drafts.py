@@ -59,9 +59,11 @@ def test_phrases_have_room_where_masks_stand_together(draft: list[int], widths: 
 
 
 def likely(length: int, **places: int) -> npt.NDArray[np.float32]:
-    """Log-probabilities [T, V]: the token of `t7=3` is likely at place 3, and everything else equally unlikely."""
+    """Log-probabilities [T, V]: the token of `t7=3` is likely at place 3, token 0 at all others."""
     log_probs_TV = np.full((length, 20), -9.0, dtype=np.float32)
+    log_probs_TV[:, 0] = -0.1
     for name, place in places.items():
+        log_probs_TV[place, 0] = -9.0
         log_probs_TV[place, int(name[1:])] = -0.1
     return log_probs_TV
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from maskpredict.decoding.trace import Trace
-from maskpredict.runtime.word_alignment import WordAlignment, joined_alignment
+from maskpredict.runtime.word_alignment import WordAlignment
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,6 @@ def joined(parts: Sequence[Translation]) -> Translation:
     if len(parts) == 1:
         return parts[0]
     ranks = min(len(part.hypotheses) for part in parts)
-    alignments = [part.alignment for part in parts if part.alignment is not None]
     return Translation(
         text=" ".join(part.text for part in parts if part.text),
         tokens=[token for part in parts for token in part.tokens],
@@ -72,7 +71,6 @@ def joined(parts: Sequence[Translation]) -> Translation:
         log_probs=[value for part in parts for value in part.log_probs],
         passes=sum(part.passes for part in parts),
         hypotheses=tuple(joined([part.hypotheses[rank] for part in parts]) for rank in range(ranks)),
-        alignment=joined_alignment(alignments) if len(alignments) == len(parts) else None,
         parts=tuple(parts),
     )
 

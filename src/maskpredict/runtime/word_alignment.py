@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 
@@ -62,19 +61,6 @@ def align(
 def alignment_drafts(tokens: int) -> int:
     """Return how many drafts, at most, are decoded to align a source of this many subwords."""
     return WORDS_PER_MASK * (1 + min(tokens, MAX_UNITS))
-
-
-def joined_alignment(parts: Sequence[WordAlignment]) -> WordAlignment:
-    """Return the alignment of a line from those of its pieces, which depend on nothing outside themselves."""
-    width = sum(len(part.source) for part in parts)
-    rows: list[tuple[float, ...]] = []
-    before = 0
-    for part in parts:
-        after = width - before - len(part.source)
-        rows += [(0.0,) * before + row + (0.0,) * after for row in part.weights]
-        before += len(part.source)
-    source, target = (chain.from_iterable(sizes) for sizes in ((p.source for p in parts), (p.target for p in parts)))
-    return WordAlignment(tuple(source), tuple(target), tuple(rows))
 
 
 def _units(ids: Sequence[int], tokenizer: Tokenizer) -> list[Sequence[int]]:
