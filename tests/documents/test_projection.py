@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from maskpredict.documents.block import Item, Sentence, Tag, TagKind, Text
 from maskpredict.documents.projection import MAX_PLACED, place_tags
-from maskpredict.runtime.word_alignment import WordAlignment, joined_alignment
+from maskpredict.runtime.word_alignment import WordAlignment
 
 OPEN, CLOSE, POINT = TagKind.OPEN, TagKind.CLOSE, TagKind.POINT
 
@@ -80,13 +80,6 @@ def test_a_tag_around_a_space_is_around_no_word() -> None:
 def test_a_sentence_that_stays_the_same_keeps_its_tags_where_they_are() -> None:
     source = sentence("a ", (OPEN, 0), " ", (CLOSE, 0), "b")
     assert place_tags(source, source.text, None) == list(source.items)
-
-
-def test_alignments_of_pieces_are_joined() -> None:
-    first, second = WordAlignment((3,), (2, 1), ((1.0,), (2.0,))), WordAlignment((4, 5), (6,), ((3.0, 4.0),))
-    assert joined_alignment([first, second]) == WordAlignment(
-        (3, 4, 5), (2, 1, 6), ((1.0, 0.0, 0.0), (2.0, 0.0, 0.0), (0.0, 3.0, 4.0))
-    )
 
 
 @st.composite

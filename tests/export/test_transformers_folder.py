@@ -46,7 +46,7 @@ def test_generate_takes_the_settings_of_the_system(cmlm_folder: Path, sentences:
     ours = Translator(cmlm_folder, device="cpu")
     found = model.generate(batch(ours.tokenizers, sentences[:40]), iterations=1, length_candidates=1)
     texts = [ours.tokenizers.target.decode(row) for row in found.tolist()]
-    assert texts == [own.text for own in ours.translate(sentences[:40], iterations=1, length_candidates=1)]
+    assert texts == [own.text for own in ours.translate(sentences[:40], raw=True, iterations=1, length_candidates=1)]
     with pytest.raises(UserError, match="beam_size is not a setting of cmlm models"):
         model.generate(batch(ours.tokenizers, sentences[:1]), beam_size=2)
 
@@ -60,7 +60,7 @@ def test_a_model_that_transformers_saved_opens_again(
     sources = batch(contents.tokenizers, sentences[:10])
     model.save_pretrained(tmp_path / "saved")
     again = AutoModel.from_pretrained(tmp_path / "saved")
-    expected = [own.text for own in Translator(contents, device="cpu").translate(sentences[:10])]
+    expected = [own.text for own in Translator(contents, device="cpu").translate(sentences[:10], raw=True)]
     for opened in (model, again):
         texts = [contents.tokenizers.target.decode(row) for row in opened.generate(sources).tolist()]
         assert texts == expected
