@@ -27,11 +27,10 @@ EXTRAS = {
         "py3langid",
         "lxml",
         "polib",
-        "markdown_it",
     ),
-    "documents": ("lxml", "polib", "markdown_it"),
+    "documents": ("lxml", "polib"),
 }
-"""Modules that an extra installs, by the name of the extra."""
+"""Modules that an extra installs, by the name of the extra; rich brings markdown-it-py to every installation."""
 
 _TITLES = {
     "torch": "PyTorch",
@@ -42,7 +41,6 @@ _TITLES = {
     "fastapi": "FastAPI",
     "prometheus_client": "prometheus-client",
     "python_multipart": "python-multipart",
-    "markdown_it": "markdown-it-py",
 }
 """Names that people know modules by, where they differ from the module's."""
 

@@ -115,7 +115,7 @@ def test_every_sentence_is_translated_as_in_python(
     """The cases of all engines; strategies, n-best lists and reference lengths are not on the page."""
     questions = [("translate", {"text": text_of(sentences), "settings": case.settings}) for case in PLAIN_CASES]
     for case, answer in zip(PLAIN_CASES, ask(open_page(), *questions), strict=True):
-        expected = ours.translate(sentences, trace=True, **case.settings)
+        expected = ours.translate(sentences, raw=True, trace=True, **case.settings)
         assert answer["translatedText"] == text_of([own.text for own in expected]), case.name
         assert_same([answer_of(found) for found in answer["sentences"]], [Answer.of(own) for own in expected])
 
@@ -146,7 +146,7 @@ def test_pins_and_given_words_are_kept_as_in_python(
         for template in ([*tokens[:-1], None], [*tokens[:-1], "</s>"]):
             lines.append(Line(sentence, template=tuple(template)))
             questions.append(("fill", {"sentence": sentence, "tokens": template, "settings": settings}))
-    expected = list(ours.translate_lines(lines, **settings))
+    expected = list(ours.translate_lines(lines, raw=True, **settings))
     assert [found["text"] for found in ask(open_page(), *questions)] == [own.text for own in expected]
 
 
@@ -157,7 +157,7 @@ def test_eight_bits_mostly_find_the_same(
     page = new_context().new_page()
     page.goto(url.replace("float32", "int8"))
     (answer,) = ask(page, ("translate", {"text": text_of(sentences), "settings": settings}))
-    expected = [own.text for own in ours.translate(sentences, **settings)]
+    expected = [own.text for own in ours.translate(sentences, raw=True, **settings)]
     same = sum(found["text"] == own for found, own in zip(answer["sentences"], expected, strict=True))
     assert same > 0.7 * len(sentences)
 

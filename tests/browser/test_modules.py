@@ -24,6 +24,7 @@ def test_subwords_become_text(visit: Visit) -> None:
         (["▁a", "<unk>", "▁b", "</s>"], "a \u2047 b"),
         (["the", "um@@", "brella", ".", "</s>"], "the umbrella ."),
         (["</s>"], ""),
+        (["▁very", "▁very", "<s>", "▁very", "um", "<s>", "brella", "</s>", "<s>"], "very veryumbrella"),
     ]:
         assert call(page, "tokens", "textOf", tokens) == text
 

@@ -127,7 +127,7 @@ def test_with_codes_text_goes_in_and_comes_out(release: Path, translator: Transl
     codes.write_text("#version: 0.2\nw 0\nw 1</w>\n2 </w>\n")
     import_model("mask-predict-release", release, tmp_path / "out", bpe_codes=codes)
     with_codes = Translator(tmp_path / "out", device="cpu")
-    (text,) = with_codes.translate(["w0w1 w1"], iterations=2)
+    (text,) = with_codes.translate(["w0w1 w1"], raw=True, iterations=2)
     (subwords,) = translator.translate(["w0@@ w1 w1"], pretokenized=True, iterations=2)
     assert text.tokens == subwords.tokens
     assert text.text == subwords.text.replace("<unk>", "⁇").replace("@@ ", "").removesuffix("@@")

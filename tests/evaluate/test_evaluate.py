@@ -39,7 +39,7 @@ def test_a_model_is_scored_by_what_it_translates(translator: Translator, toy_set
     assert toy_set.source is not None
     evaluation = evaluate([ModelSystem(translator, "own", iterations=2)], [toy_set], QUICK)
     ((found,),) = (result.systems for result in evaluation.sets)
-    texts = [one.text for one in translator.translate(toy_set.source.texts, iterations=2)]
+    texts = [one.text for one in translator.translate(toy_set.source.texts, raw=True, iterations=2)]
     scored = score_corpus(texts, [toy_set.references[0].texts], metrics=["bleu"], confidence=50)
     assert found.translations == texts
     assert found.scores == scored.scores

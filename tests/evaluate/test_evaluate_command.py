@@ -110,7 +110,7 @@ def test_models_and_files_stand_in_one_table(data: Path, cmlm_folder: Path, tmp_
     saved = tmp_path / "new" / "folder"
     run(*options, "--model", f"own={cmlm_folder}", "--save-translations", saved)
     written = (saved / "own.short.yy.txt").read_text().splitlines()
-    translated = Translator(cmlm_folder).translate(source.read_text().splitlines(), iterations=1)
+    translated = Translator(cmlm_folder).translate(source.read_text().splitlines(), raw=True, iterations=1)
     assert written == [translation.text for translation in translated]
 
     found = record(*options, "--model", f"own={cmlm_folder}", "--hypotheses", saved / "own.short.yy.txt")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import ClassVar
 
+from maskpredict.decoding.arrays import array_namespace
 from maskpredict.decoding.candidates import Finished, candidate_lengths, likely_lengths, ranked
 from maskpredict.decoding.contrast import contrasted_draft
 from maskpredict.decoding.decoder import Decoder, StartedTranslation
@@ -137,12 +138,24 @@ class MaskedDecoder(Decoder):
 
     def _with_pins(self, finisher: Finisher, sentence: int, request: Request, lengths: list[int]) -> list[Draft]:
         shortest = shortest_with(request.pins, self.engine.special.mask)
-        # A phrase of several subwords mostly takes the place of one that the length was predicted with.
-        extra = sum(len(pin.ids) - 1 for pin in request.pins if pin.place is None)
+        extra = self._unforeseen(finisher, sentence, request, lengths[0])
         wanted = {max(length + extra, shortest): length for length in reversed(lengths)}
         rows = [(row, wanted[row]) for row in dict.fromkeys(max(length + extra, shortest) for length in lengths)]
         self._refuse_length(min(row for row, _ in rows))
         return [self._pinned(finisher, sentence, request, row, length) for row, length in rows if row <= self._longest]
+
+    def _unforeseen(self, finisher: Finisher, sentence: int, request: Request, length: int) -> int:
+        """Return by how many positions pinned phrases without a place probably lengthen the target.
+
+        What the model would have said by itself takes no more room; of the rest, a phrase takes that of one subword.
+        """
+        phrases = [pin.ids for pin in request.pins if pin.place is None and len(pin.ids) > 1]
+        if not phrases:
+            return 0
+        pause()
+        guess_TV = finisher.first_guess([self.engine.special.mask] * length, sentence)
+        foreseen = set(array_namespace(guess_TV).argmax(guess_TV, axis=1).tolist())
+        return sum(max(0, sum(token not in foreseen for token in phrase) - 1) for phrase in phrases)
 
     def _pinned(self, finisher: Finisher, sentence: int, request: Request, size: int, length: int) -> Draft:
         mask = self.engine.special.mask

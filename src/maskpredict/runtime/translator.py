@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -78,12 +79,14 @@ class Translator:
         self.generation = contents.generation
         logger.info("Computing in %s on %s, by %s.", self.compute_type, self.device, self.engine.name)
         self.max_input_length = _input_limit(contents.config.max_positions, max_input_length)
-        self._protection = Protection(
-            contents.tokenizers, contents.languages, can_pin=self.decoder.can_pin, longest=self.max_input_length
-        )
         self._resolved: dict[str, Any] = {}
         self._settings({})  # raises an error now if generation.json is damaged
         self.judge = None if judge is None else self._opened_judge(judge)
+
+    @cached_property
+    def _protection(self) -> Protection:
+        """Made at first use: a model imported without codes reads no text, only subwords."""
+        return Protection(self.tokenizers, self.languages, can_pin=self.decoder.can_pin, longest=self.max_input_length)
 
     def _opened_judge(self, model: str | Path | ModelFolder) -> Judge:
         opened = Translator(model, device=self.device, compute_type=self.compute_type)

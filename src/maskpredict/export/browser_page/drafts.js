@@ -44,8 +44,8 @@ function maskedRuns(tokens, mask) {
   return runs;
 }
 
-/** Writes each phrase where it is likeliest, the longest first; `logProb(place, id)` is that of the draft as it is. */
-export function placePhrases(draft, phrases, logProb, mask) {
+/** Writes each phrase where it fits best, the longest first; `fit(place, id)` is how likely it is, against the best. */
+export function placePhrases(draft, phrases, fit, mask) {
   const ordered = [...phrases].sort((one, other) => other.length - one.length);
   return ordered.reduce((placed, phrase, number) => {
     const later = ordered.slice(number + 1).map((other) => other.length);
@@ -54,8 +54,8 @@ export function placePhrases(draft, phrases, logProb, mask) {
       if (placed.slice(start, start + phrase.length).some((token) => token !== mask)) continue;
       const filled = placed.toSpliced(start, phrase.length, ...phrase);
       if (!hasRoom(filled, later, mask)) continue;
-      const fit = phrase.reduce((sum, id, offset) => sum + logProb(start + offset, id), 0);
-      if (!best || fit > best.fit) best = { fit, filled };
+      const worth = phrase.reduce((sum, id, offset) => sum + fit(start + offset, id), 0);
+      if (!best || worth > best.worth) best = { worth, filled };
     }
     if (!best) throw new Error("The pinned words leave no room for each other.");
     return best.filled;

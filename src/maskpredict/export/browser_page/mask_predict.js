@@ -76,12 +76,15 @@ function score({ free, logProbs }) {
   return own.reduce((sum, value) => sum + value, 0) / Math.max(1, own.length);
 }
 
-/** Which row became the translation: the best score and length, the latter by its weight; the earlier one on a tie. */
-export function winner(rows, weight = 0, lengthLogProbs = []) {
+/**
+ * Which row became the translation: the best score and predicted length, the latter by its weight; the earlier one on a
+ * tie.
+ */
+export function winner(rows, weight = 0, lengthLogProbs = [], lengths = []) {
   const last = lengthLogProbs.length - 1;
-  const ofLength = ({ tokens }) => (weight ? weight * lengthLogProbs[Math.min(tokens.length, last)] : 0);
-  const worth = (row) => (row.pruned ? -Infinity : row.score + ofLength(row));
-  return rows.reduce((best, row, place) => (worth(row) > worth(rows[best]) ? place : best), 0);
+  const ofLength = (place) => (weight ? weight * lengthLogProbs[Math.min(lengths[place], last)] : 0);
+  const worth = (place) => (rows[place].pruned ? -Infinity : rows[place].score + ofLength(place));
+  return rows.reduce((best, _, place) => (worth(place) > worth(best) ? place : best), 0);
 }
 
 /**

@@ -22,11 +22,18 @@ export function createTranslator({ graphs, Tensor, source, target, description, 
     const likely = candidateLengths(
       encoded.lengthLogProbs, settings.length_candidates, longest, settings.length_threshold,
     );
-    const lengths = [...new Set(likely.map((length) => Math.max(length, least)))];
+    const extra = await unforeseen(wanted, likely[0], encoded);
+    const predicted = new Map(); // the length of each draft's target as the model predicted it
+    for (const length of likely) {
+      const size = Math.max(length + extra, least);
+      if (size <= longest && !predicted.has(size)) predicted.set(size, length);
+    }
+    if (predicted.size === 0) throw new Error("That is too long for the model.");
     const drafts = [];
-    for (const length of lengths) drafts.push(await draftWith(wanted, length, encoded));
+    for (const size of predicted.keys()) drafts.push(await draftWith(wanted, size, encoded));
     const rows = await finish(drafts, encoded, settings);
-    return answer(sentence, rows, winner(rows, settings.length_weight, encoded.lengthLogProbs));
+    const chosen = winner(rows, settings.length_weight, encoded.lengthLogProbs, [...predicted.values()]);
+    return answer(sentence, rows, chosen);
   }
 
   /** The sentence's translation around given subwords: `tokens` has every position, null where the model may choose. */
@@ -48,13 +55,28 @@ export function createTranslator({ graphs, Tensor, source, target, description, 
     return { memory: found.memory, lengths, lengthLogProbs: found.length_log_probs.data };
   }
 
+  /**
+   * By how many positions phrases without a place probably lengthen the target: what the model would have said by itself
+   * takes no more room, and of the rest, a phrase takes the place of one subword.
+   */
+  async function unforeseen(pins, length, encoded) {
+    const phrases = pins.filter(({ ids, place }) => place === null && ids.length > 1);
+    if (phrases.length === 0) return 0;
+    const draft = new Array(length).fill(mask);
+    const logits = await decode(draft, encoded);
+    const foreseen = new Set(draft.map((_, place) => likeliest(row(logits, place)).token));
+    const surplus = ({ ids }) => Math.max(0, ids.filter((id) => !foreseen.has(id)).length - 1);
+    return phrases.reduce((sum, phrase) => sum + surplus(phrase), 0);
+  }
+
   async function draftWith(pins, length, encoded) {
     const draft = pinnedDraft(length, pins, mask);
     const phrases = pins.filter(({ place }) => place === null).map(({ ids }) => ids);
     if (phrases.length === 0) return draft;
     const logits = await decode(draft, encoded);
-    const logProb = (place, id) => logits[place * target.size + id] - likeliest(row(logits, place)).norm;
-    return placePhrases(draft, phrases, logProb, mask);
+    const displaced = draft.map((_, place) => logits[place * target.size + likeliest(row(logits, place)).token]);
+    const fit = (place, id) => logits[place * target.size + id] - displaced[place];
+    return placePhrases(draft, phrases, fit, mask);
   }
 
   function finish(drafts, encoded, settings) {

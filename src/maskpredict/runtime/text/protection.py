@@ -45,6 +45,7 @@ class Protection:
         self._usual = UsualSpelling(tokenizers.source)
         self._usual_target = UsualSpelling(tokenizers.target)
         self._stand_ins = StandIns.of(tokenizers)
+        self._has_full_stop = self._is_sayable(".")
 
     def line(self, line: Line) -> Steps:
         """Translate a line in steps."""
@@ -137,11 +138,15 @@ class Protection:
         if fragment.letters is not Letters.USUAL:
             disguise = disguise.respelled(self._usual.words)
             disguise = replace(disguise, text=_capitalized(disguise.text))
-        return replace(disguise, text=ended(disguise.text))
+        return replace(disguise, text=self._ended(disguise.text))
 
     def _source(self, fragment: Fragment, text: str) -> str:
         """Return a part of a fragment's text as the model gets it."""
-        return ended(text if fragment.letters is Letters.USUAL else _capitalized(self._usual.words(text)))
+        return self._ended(text if fragment.letters is Letters.USUAL else _capitalized(self._usual.words(text)))
+
+    def _ended(self, text: str) -> str:
+        """Return the text with a full stop, if the model knows any."""
+        return ended(text) if self._has_full_stop else text
 
     def _restored(self, fragment: Fragment, disguise: Disguise, translation: Translation) -> Translation:
         if not fragment.is_free:

@@ -54,7 +54,7 @@ export function createPlayer(root, { onWord = () => {} } = {}) {
     passes = newPasses;
     if (!rows.isConnected) root.replaceChildren(...stage);
     rows.replaceChildren(
-      ...passes.map((_, index) => renderRow(passes, index, { buttons: index === passes.length - 1 })),
+      ...passes.map((_, index) => renderRow(passes, index, { last: index === passes.length - 1 })),
     );
     installRoving(rows.lastElementChild);
     showMarks(marks, pinned);

@@ -6,11 +6,14 @@
 import { el, icon } from "./dom.js";
 import { predictedIn } from "./frames.js";
 import { FREE, isFree, markAt, predictedAnew } from "./steering.js";
-import { isEnd, named, percent, spelled, sureness, textLength, textOf, wordsOf } from "./tokens.js";
+import {
+  continues, isAlignment, isBlank, isEnd, named, percent, spelled, sureness, textLength, textOf, wordsOf,
+} from "./tokens.js";
 
-/** The row of a pass, counted from 0. With `buttons`, its tokens can be focused and clicked. */
-export function renderRow(passes, index, { buttons = false } = {}) {
+/** The row of a pass, counted from 0. The tokens of the last one are buttons, unless they are an alignment's. */
+export function renderRow(passes, index, { last = false } = {}) {
   const step = passes[index];
+  const buttons = last && !isAlignment(step.tokens); // the places of an alignment's words cannot be chosen
   const length = textLength(step.tokens);
   const makeToken = (place) =>
     renderToken(step, place, {
@@ -29,13 +32,17 @@ export function renderRow(passes, index, { buttons = false } = {}) {
   }
   const spoken = buttons ? null : el("span", { class: "sr-only" }, textOf(step.tokens));
   const label = el("span", { class: "row-number" }, el("span", { class: "sr-only" }, "Pass "), String(index + 1));
-  return el("li", { class: buttons ? "row last" : "row" }, label, spoken, line);
+  return el("li", { class: last ? "row last" : "row" }, label, spoken, line);
 }
 
 function renderToken(step, place, { button, beyond, given }) {
   const token = step.tokens[place];
   const probability = step.probabilities[place];
-  const classes = ["token", step.masked[place] && "fresh", given && "given", isEnd(token) && "end", beyond && "beyond"];
+  const silent = isBlank(token) || continues(step.tokens, place);
+  const classes = [
+    "token", step.masked[place] && "fresh", given && "given", isEnd(token) && "end", beyond && !silent && "beyond",
+    silent && "silent",
+  ];
   const node = el(
     button ? "button" : "span",
     {

@@ -1,15 +1,32 @@
 // Subwords as a person reads them. Pure functions over lists of tokens: no document, no server.
 //
-// SentencePiece marks the beginning of a word with U+2581; the BPE of imported models marks with @@ that it goes on.
+// SentencePiece marks the beginning of a word with U+2581; the BPE of imported models marks with @@ that it goes on. In
+// an alignment, equal neighbours are one word, and blanks are none.
 
 const WORD_START = "\u2581";
 const CONTINUES = "@@";
 const END = "</s>";
+const BLANK = "<s>";
 const UNKNOWN = "<unk>";
 
 /** True for the end mark. */
 export function isEnd(token) {
   return token === END;
+}
+
+/** True for a blank, which only alignments have. */
+export function isBlank(token) {
+  return token === BLANK;
+}
+
+/** True for the positions of an alignment. */
+export function isAlignment(tokens) {
+  return tokens.some(isBlank);
+}
+
+/** True for a position of an alignment that says what its left neighbour says. */
+export function continues(tokens, place) {
+  return place > 0 && tokens[place] === tokens[place - 1] && isAlignment(tokens);
 }
 
 /** How many tokens belong to the text: those before the first end mark. */
@@ -27,16 +44,19 @@ function bare(token) {
 
 /** A token as it is shown. A word start without letters is the space itself, which still has some width. */
 export function spelled(token) {
+  if (isBlank(token)) return "\u00b7";
   return isEnd(token) ? "\u25a0" : bare(token) || "\u2005";
 }
 
 /** A token as one speaks of it. */
 export function named(token) {
+  if (isBlank(token)) return "blank";
   return isEnd(token) ? "end of the sentence" : bare(token) || "space";
 }
 
 function startsWord(tokens, place, sentencePiece) {
   if (place === 0 || isEnd(tokens[place]) || isEnd(tokens[place - 1])) return true;
+  if (isBlank(tokens[place])) return false;
   if (sentencePiece) return tokens[place].startsWith(WORD_START) || tokens[place] === UNKNOWN;
   return !tokens[place - 1].endsWith(CONTINUES);
 }
@@ -54,7 +74,7 @@ export function wordsOf(tokens) {
 
 /** The running text of the tokens before the end mark. */
 export function textOf(tokens) {
-  const own = tokens.slice(0, textLength(tokens));
+  const own = tokens.slice(0, textLength(tokens)).filter((token, place) => !isBlank(token) && !continues(tokens, place));
   const words = wordsOf(own).map(({ start, end }) => own.slice(start, end).map(bare).join(""));
   return words.filter((word) => word !== "").join(" ");
 }

@@ -68,10 +68,10 @@ class ServedModel:
     def warm_up(self) -> None:
         """Translate a few words, so that no later request has to wait for it, and to measure the speed."""
         lines = [Line("1 2 3 4 5 6")] * 8
-        list(self.translator.translate_lines(lines[:1], **self.settings({"length_candidates": 1})))
-        list(self.translator.translate_lines(lines))
+        list(self.translator.translate_lines(lines[:1], raw=True, **self.settings({"length_candidates": 1})))
+        list(self.translator.translate_lines(lines, raw=True))
         begin = time.perf_counter()
-        list(self.translator.translate_lines(lines))
+        list(self.translator.translate_lines(lines, raw=True))
         seconds = time.perf_counter() - begin
         tokens = [self.tokens(line.source) for line in lines]
         self.speed.observe(sum(self.prices(lines, tokens, {})), seconds)
