@@ -33,7 +33,7 @@ LONG: dict[str, dict[str, Any]] = {
     "/v1/fill": {
         "source_text": LONG_SENTENCE,
         "template": {"text": "ENAB ___ ASIT ___ ENOK ___ IRUL ___."},
-        "iterations": 2,
+        "iterations": 16,
         **PAIR,
     },
 }
