@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -188,7 +189,8 @@ def _address(process: subprocess.Popen[bytes], log: Path) -> str:
         said = log.read_text(encoding="utf-8")
         assert process.poll() is None, said
         found = re.search(r"http://[\d.]+:\d+", said)
-        if found and httpx.get(f"{found[0]}/readyz").status_code == 200:
-            return found[0]
+        with suppress(httpx.TransportError):  # the address is known before the model is loaded
+            if found and httpx.get(f"{found[0]}/readyz").status_code == 200:
+                return found[0]
         time.sleep(0.1)
     raise AssertionError(f"the server is not ready: {said}")
