@@ -58,7 +58,7 @@ def test_a_request_that_fails_does_not_affect_others_in_its_batch(running: Runni
 def test_a_client_that_fills_its_share_of_the_queue_gets_503_and_others_do_not(
     running: Running, client_at: ClientAt
 ) -> None:
-    # Each has two sentences in the queue, or one and one in a paused batch: the share of eight holds seven of them at most.
+    # Each has two sentences in the queue, or one beside a paused batch: the share of eight holds seven of them at most.
     bodies = [{**SLOW, "q": "luri tisa kone bane luke fumo tine koke.\n" * 12, "iterations": 32 - i} for i in range(10)]
     with running(max_queue=8, work_limit=WORK, timeout=600.0) as client, ThreadPoolExecutor(10) as pool:
         slow = [pool.submit(client.post, "/v1/translate", json=body) for body in bodies]
