@@ -65,7 +65,7 @@ def reproduce(
     ] = False,
 ) -> None:
     """Prepare data, train a teacher, distill, train a student, evaluate, ship and analyze; the same command resumes."""
-    require("train", "`maskpredict reproduce`")
+    require("train", "`maskpredict reproduce`", ["torch", "tensorboard", "sacrebleu", "matplotlib"])
     from maskpredict.reproduce.publishing import publish
     from maskpredict.reproduce.recipe import load_recipe
     from maskpredict.reproduce.run import reproduce as run
