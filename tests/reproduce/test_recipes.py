@@ -11,7 +11,7 @@ import torch
 from typer.testing import Result
 
 import maskpredict
-from maskpredict.config import field_docs
+from maskpredict.config import field_docs, read_settings
 from maskpredict.errors import UserError
 from maskpredict.model.config import preset
 from maskpredict.reproduce.recipe import EvaluateStageConfig, Recipe, ShipConfig, load_recipe
@@ -52,6 +52,14 @@ def test_the_two_directions_differ_in_their_languages_and_words_alone() -> None:
     assert (there.source_language, there.target_language) == (back.target_language, back.source_language)
     for name in ("train", "valid", "test", "cleaning", "vocabulary", "teacher", "distill", "student", "evaluate"):
         assert getattr(there, name) == getattr(back, name)
+
+
+@pytest.mark.parametrize("path", sorted(RECIPES.glob("*.yaml")), ids=lambda path: str(path.stem))
+def test_whatever_is_trained_says_how_its_gradients_are_clipped(path: Path) -> None:
+    settings = read_settings(path)
+    for section in (settings, settings.get("teacher", {}), settings.get("student", {})):
+        if "steps" in section:
+            assert section["optimizer"]["clip"] == 1.0
 
 
 def test_every_setting_of_a_recipe_is_explained() -> None:
