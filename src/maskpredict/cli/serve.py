@@ -66,6 +66,9 @@ def serve(
             help="Address or network of a proxy whose X-Forwarded-For is believed; repeatable.", rich_help_panel=_LIMITS
         ),
     ] = None,
+    suggestions: Annotated[
+        Path | None, typer.Option(help="File for better translations that clients suggest, as lines of JSON.")
+    ] = None,
     log_format: Annotated[str, typer.Option(help="text, or json for one object a line.")] = "text",
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error; debug has every batch.")] = "info",
     public_url: Annotated[
@@ -97,6 +100,7 @@ def serve(
         cors_origins=tuple(cors_origin or ()),
         trusted_proxies=tuple(trusted_proxy or ()),
         public_url=public_url,
+        suggestions=suggestions,
         log_format=log_format,
         log_level=log_level,
     )

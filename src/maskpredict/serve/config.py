@@ -76,6 +76,8 @@ class ServiceConfig:
     """Addresses or networks, such as 10.0.0.0/8, of proxies whose X-Forwarded headers are believed."""
     public_url: str | None = None
     """Address of the service as its clients know it, for the addresses of translated files; needed behind a proxy."""
+    suggestions: Path | None = None
+    """File for the better translations that clients suggest, one JSON object a line; by default they are refused."""
     log_format: str = "text"
     """text, or json for one object a line."""
     log_level: str = "info"

@@ -31,9 +31,12 @@ from maskpredict.serve.http.routers import (
     page,
     reference,
     stream,
+    suggestions,
     v1,
 )
+from maskpredict.serve.http.routers.body import share_definitions
 from maskpredict.serve.http.schemas import LANGUAGE_MARK
+from maskpredict.serve.http.suggestion_file import SuggestionFile
 from maskpredict.serve.queue.languages import AUTO
 from maskpredict.serve.queue.service import TranslationService
 
@@ -66,9 +69,13 @@ def create_app(config: ServiceConfig) -> FastAPI:
         redoc_url=None,
     )
     app.state.service, app.state.access = service, AccessControl(config)
-    for routes in (libretranslate, files, v1, stream, glossaries, deepl, deepl_glossaries, health, reference, page):
+    app.state.suggestions = None if config.suggestions is None else SuggestionFile(config.suggestions)
+    translating = (libretranslate, files, suggestions, v1, stream, glossaries, deepl, deepl_glossaries)
+    for routes in (*translating, health, reference, page):
         app.include_router(routes.router)
-    app.openapi_schema = _with_languages(app.openapi(), [language.code for language in service.languages.all])
+    description = app.openapi()
+    share_definitions(description)
+    app.openapi_schema = _with_languages(description, [language.code for language in service.languages.all])
     add_exception_handlers(app)
     # The middleware that is added last sees a request first.
     app.add_middleware(HeadAsGet)

@@ -85,3 +85,8 @@ class ServedLanguages:
 def _printable(code: str) -> str:
     """Shorten and escape a language code that a client sent."""
     return ascii(code[:16])[1:-1]
+
+
+def base_code(language: str) -> str:
+    """Return this server's code for a language of other services, such as EN-US."""
+    return language.partition("-")[0].lower()

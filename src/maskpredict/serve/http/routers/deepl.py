@@ -13,11 +13,11 @@ from pydantic import BaseModel, Field
 
 from maskpredict.serve.http.errors import ApiError
 from maskpredict.serve.http.glossary_store import StoredGlossary
+from maskpredict.serve.http.routers.body import body_schema, read_body
 from maskpredict.serve.http.routers.dependencies import ERRORS, NO_GLOSSARY, Access, Service
 from maskpredict.serve.http.routers.glossaries import Glossaries, authorized_key
-from maskpredict.serve.http.routers.libretranslate import read_body
 from maskpredict.serve.http.schemas import Text
-from maskpredict.serve.queue.languages import AUTO
+from maskpredict.serve.queue.languages import AUTO, base_code
 from maskpredict.serve.queue.service import TranslationService
 from maskpredict.serve.queue.texts import TranslatedText, as_html, as_text, prepare_text
 
@@ -48,18 +48,18 @@ class DeepLTranslateResponse(BaseModel):
     translations: list[DeepLTranslation]
 
 
-@router.post("/v2/translate", response_model=DeepLTranslateResponse)
+@router.post("/v2/translate", response_model=DeepLTranslateResponse, openapi_extra=body_schema(DeepLTranslateRequest))
 async def translate(request: Request, service: Service, access: Access, store: Glossaries) -> JSONResponse:
     """Translate texts, with a glossary if one is named."""
-    body = await read_body(request, DeepLTranslateRequest)
+    body = (await read_body(request)).validated(DeepLTranslateRequest)
     key = authorized_key(request, access)
     texts = [body.text] if isinstance(body.text, str) else body.text
     access.check_size(texts)
     if body.glossary_id and not body.source_lang:
         raise ApiError(400, "Invalid request: a glossary needs source_lang")
     glossary = store.find(key, body.glossary_id) if body.glossary_id else None
-    source = deepl_code(body.source_lang) if body.source_lang else AUTO
-    translated = await _translated(service, texts, source, deepl_code(body.target_lang), body.tag_handling, glossary)
+    source = base_code(body.source_lang) if body.source_lang else AUTO
+    translated = await _translated(service, texts, source, base_code(body.target_lang), body.tag_handling, glossary)
     translations = [_response(one, source, len(text)) for text, one in zip(texts, translated, strict=True)]
     return JSONResponse({"translations": translations})
 
@@ -91,8 +91,3 @@ async def _translated(
     lines = [(model, replace(line, glossary=terms)) for one in prepared for model, line in one.lines]
     translations = iter(await service.translate(lines, {}))
     return [TranslatedText(one, list(islice(translations, len(one.lines)))) for one in prepared]
-
-
-def deepl_code(language: str) -> str:
-    """Return this server's code for a language of DeepL's, such as EN-US."""
-    return language.partition("-")[0].lower()

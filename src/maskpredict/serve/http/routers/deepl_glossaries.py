@@ -13,11 +13,11 @@ from maskpredict.languages import Languages
 from maskpredict.runtime.glossary.reading import parse_glossary
 from maskpredict.serve.http.errors import ApiError
 from maskpredict.serve.http.glossary_store import StoredDirection, StoredGlossary
-from maskpredict.serve.http.routers.deepl import deepl_code
+from maskpredict.serve.http.routers.body import body_schema, read_body
 from maskpredict.serve.http.routers.dependencies import ERRORS, NO_GLOSSARY, Access, Service
 from maskpredict.serve.http.routers.glossaries import Glossaries, authorized_key, checked_direction
-from maskpredict.serve.http.routers.libretranslate import read_body
 from maskpredict.serve.http.schemas import Text
+from maskpredict.serve.queue.languages import base_code
 from maskpredict.serve.queue.service import TranslationService
 
 _TSV = "text/tab-separated-values"
@@ -47,10 +47,10 @@ class MultilingualGlossaryRequest(BaseModel):
     dictionaries: Annotated[list[DictionaryBody], Field(min_length=1, max_length=100)]
 
 
-@router.post("/v2/glossaries", status_code=201)
+@router.post("/v2/glossaries", status_code=201, openapi_extra=body_schema(GlossaryRequest))
 async def create_glossary(request: Request, service: Service, access: Access, store: Glossaries) -> JSONResponse:
     """Keep a glossary for one direction."""
-    body = await read_body(request, GlossaryRequest)
+    body = (await read_body(request)).validated(GlossaryRequest)
     key = authorized_key(request, access)
     return JSONResponse(_one_direction(store.add(key, body.name, [_direction(service, body)])), 201)
 
@@ -96,10 +96,10 @@ async def delete_glossary(glossary_id: str, request: Request, access: Access, st
     return Response(status_code=204)
 
 
-@router.post("/v3/glossaries", status_code=201)
+@router.post("/v3/glossaries", status_code=201, openapi_extra=body_schema(MultilingualGlossaryRequest))
 async def create_multilingual(request: Request, service: Service, access: Access, store: Glossaries) -> JSONResponse:
     """Keep a glossary for several directions."""
-    body = await read_body(request, MultilingualGlossaryRequest)
+    body = (await read_body(request)).validated(MultilingualGlossaryRequest)
     key = authorized_key(request, access)
     directions = [_direction(service, dictionary) for dictionary in body.dictionaries]
     return JSONResponse(_all_directions(store.add(key, body.name, directions)), 201)
@@ -124,7 +124,7 @@ async def get_multilingual_entries(
 ) -> JSONResponse:
     """Return the terms of a direction."""
     stored = store.find(authorized_key(request, access), glossary_id)
-    wanted = deepl_code(source_lang), deepl_code(target_lang)
+    wanted = base_code(source_lang), base_code(target_lang)
     found = [one for one in stored.directions if (one.source, one.target) == wanted]
     if not found:
         raise ApiError(404, "The glossary has no terms in this direction.")
@@ -134,7 +134,7 @@ async def get_multilingual_entries(
 
 
 def _direction(service: TranslationService, body: DictionaryBody) -> StoredDirection:
-    source, target = deepl_code(body.source_lang), deepl_code(body.target_lang)
+    source, target = base_code(body.source_lang), base_code(body.target_lang)
     if source == target:
         raise UserError(f"a glossary from {source} to {target} translates nothing; name two languages.")
     service.languages.model(source, target)

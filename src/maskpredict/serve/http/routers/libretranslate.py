@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ValidationError
 
 from maskpredict.documents.names import FORMATS
 from maskpredict.runtime.presets import PRESETS
-from maskpredict.serve.http.errors import ApiError, invalid_request
 from maskpredict.serve.http.responses import detection_response
+from maskpredict.serve.http.routers.body import body_schema, read_body
 from maskpredict.serve.http.routers.dependencies import ERRORS, Access, Service
+from maskpredict.serve.http.routers.nemo_curator import TextsRequest, TextsResponse, translate_all
 from maskpredict.serve.http.schemas import (
     DetectedLanguage,
     DetectRequest,
@@ -28,44 +26,18 @@ from maskpredict.serve.queue.texts import TranslatedText, as_html, as_text, tran
 
 router = APIRouter(tags=["LibreTranslate"], responses=ERRORS)
 
-Body = TypeVar("Body", bound=BaseModel)
-_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
-
-def _body_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the OpenAPI schema of a body that may be JSON or a form."""
-    schema = {"schema": model.model_json_schema(ref_template="#/components/schemas/{model}")}
-    return {"requestBody": {"required": True, "content": {"application/json": schema, _FORMS[0]: schema}}}
-
-
-async def read_body(request: Request, model: type[Body]) -> Body:
-    """Parse and validate a body that is JSON or a form."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind not in ("application/json", *_FORMS):
-        raise ApiError(400, "Invalid request: send JSON or a form with a matching Content-Type")
-    values: Any
-    is_form = kind in _FORMS
-    if is_form:
-        form = await request.form()
-        values = {name: form.getlist(name) for name in form}
-        values = {name: value[0] if len(value) == 1 else value for name, value in values.items()}
-    else:
-        try:
-            values = json.loads(await request.body())
-        except (ValueError, RecursionError):
-            raise ApiError(400, "Invalid request: the body is not JSON") from None
-    if not isinstance(values, Mapping):
-        raise ApiError(400, "Invalid request: the body is not a JSON object")
-    try:
-        return model.model_validate(values, strict=not is_form)
-    except ValidationError as error:
-        raise invalid_request(error) from None
-
-
-@router.post("/translate", response_model=TranslateResponse, openapi_extra=_body_schema(TranslateRequest))
+@router.post(
+    "/translate",
+    response_model=TranslateResponse | TextsResponse,
+    openapi_extra=body_schema(TranslateRequest, TextsRequest),
+)
 async def translate(request: Request, service: Service, access: Access) -> JSONResponse:
     """Translate a text or a list of texts."""
-    body = await read_body(request, TranslateRequest)
+    given = await read_body(request)
+    if "texts" in given.values:
+        return await translate_all(request, service, access, given.validated(TextsRequest))
+    body = given.validated(TranslateRequest)
     access.authorize(request, body.api_key)
     texts = [body.q] if isinstance(body.q, str) else body.q
     access.check_size(texts)
@@ -88,10 +60,10 @@ def _response(translated: TranslatedText, alternatives: int) -> dict[str, Any]:
     return response
 
 
-@router.post("/detect", response_model=list[DetectedLanguage], openapi_extra=_body_schema(DetectRequest))
+@router.post("/detect", response_model=list[DetectedLanguage], openapi_extra=body_schema(DetectRequest))
 async def detect(request: Request, service: Service, access: Access) -> JSONResponse:
     """Detect the language of a text among the served languages, the likeliest first."""
-    body = await read_body(request, DetectRequest)
+    body = (await read_body(request)).validated(DetectRequest)
     access.authorize(request, body.api_key)
     access.check_size([body.q])
     return JSONResponse([detection_response(detection) for detection in service.languages.detect(body.q)])
@@ -118,7 +90,7 @@ async def settings(service: Service, access: Access) -> JSONResponse:
             "frontendTimeout": 500,
             "keyRequired": access.requires_key,
             "language": {"source": named[first.code], "target": named[first.targets[0]]},
-            "suggestions": False,
+            "suggestions": service.config.suggestions is not None,
             "supportedFilesFormat": list(FORMATS),
             "speeds": list(PRESETS),
         }
