@@ -12,6 +12,7 @@ import pytest
 
 from maskpredict.errors import UserError
 from maskpredict.serve.http import suggestion_file
+from maskpredict.serve.http.errors import ApiError
 from maskpredict.serve.http.suggestion_file import SuggestionFile
 
 SUGGESTION = {"q": "bane", "s": "ñame\n", "source": "xx", "target": "yy"}
@@ -43,6 +44,6 @@ def test_the_file_does_not_grow_without_end(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(suggestion_file, "MAX_BYTES", 100)
     file = SuggestionFile(tmp_path / "suggestions.jsonl")
     file.add({"q": "a" * 40})
-    with pytest.raises(suggestion_file.ApiError, match="as many suggestions"):
+    with pytest.raises(ApiError, match="as many suggestions"):
         file.add({"q": "a" * 80})
     assert (tmp_path / "suggestions.jsonl").stat().st_size < 100
