@@ -72,7 +72,7 @@ def test_without_the_shipped_models_one_sentence_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(find_model, "SHIPPED", tmp_path)
-    assert_one_sentence(run(), "the model de-en did not come", "maskpredict demo --toy")
+    assert_one_sentence(run(), "the model de-en-shallow did not come", "maskpredict demo --toy")
 
 
 def test_the_shipped_models_translate_ten_sentences() -> None:

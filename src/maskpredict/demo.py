@@ -16,7 +16,7 @@ from rich.text import Text
 
 from maskpredict.errors import UserError
 from maskpredict.player import play
-from maskpredict.runtime.find_model import shipped_models
+from maskpredict.runtime.find_model import default_models
 from maskpredict.runtime.translator import Translator
 
 ITERATIONS = 4
@@ -24,7 +24,9 @@ LENGTH_CANDIDATES = 3
 SECONDS_A_PASS = 0.1
 """Pause between passes in a terminal; elsewhere there is none."""
 LEGEND = "Each line is the translation after a pass; the next pass predicts the words in [brackets] again."
-NEXT = "Next: maskpredict translate -m de-en for your own sentences, maskpredict serve for the same on a web page."
+NEXT = (
+    "Next: maskpredict translate -m de-en-shallow for your own sentences, maskpredict serve for the same on a web page."
+)
 
 
 @dataclass(frozen=True)
@@ -33,14 +35,14 @@ class Scene:
 
     title: str
     model: str | Path
-    """Name of a shipped CMLM, or the folder of any."""
+    """Name of a default model, or the folder of any."""
     sentences: tuple[str, ...]
 
 
 SCENES = (
     Scene(
         "German to English",
-        "de-en",
+        "de-en-shallow",
         (
             "Die Kinder haben den ganzen Nachmittag am Fluss gespielt und sind jetzt müde.",
             "Herr Präsident, wir sollten über diesen Vorschlag erst nach der Aussprache abstimmen.",
@@ -76,7 +78,7 @@ def demo(scenes: Sequence[Scene] = SCENES, *, console: Console | None = None) ->
 
 def _check_models(scenes: Sequence[Scene]) -> None:
     for model in (scene.model for scene in scenes):
-        if str(model) not in shipped_models() and not Path(model).exists():
+        if str(model) not in default_models() and not Path(model).exists():
             raise UserError(
                 f"the model {model} did not come with this copy of maskpredict; get a whole one, "
                 "or watch a model that is trained here: maskpredict demo --toy."

@@ -29,6 +29,7 @@ EXTRAS = {
         "polib",
     ),
     "documents": ("lxml", "polib"),
+    "hub": ("huggingface_hub",),
 }
 """Modules that an extra installs, by the name of the extra; rich brings markdown-it-py to every installation."""
 

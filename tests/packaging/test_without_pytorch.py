@@ -15,12 +15,13 @@ import pytest
 
 import maskpredict
 from maskpredict.extras import EXTRAS
+from maskpredict.runtime.find_model import DEFAULTS, SHIPPED
 
 if TYPE_CHECKING:
     from tests.packaging.conftest import Installation
 
-SHIPPED = sorted(folder.name for folder in (Path(maskpredict.__file__).parent / "models").iterdir())
-MODELS = [name for name in SHIPPED if not name.endswith("-ar")]
+LARGEST_UPLOAD = 100 * 1000**2
+"""Bytes that the Python Package Index takes for a file."""
 SOURCES = {
     "de": [
         "Guten Morgen!",
@@ -56,6 +57,31 @@ def test_it_is_installed_from_the_wheel(runtime: Installation) -> None:
     assert version == maskpredict.__version__
 
 
+def test_the_wheel_has_the_default_models_alone_and_is_small_enough_for_a_package_registry(
+    runtime: Installation,
+) -> None:
+    package = Path(runtime.run("-c", "import maskpredict; print(maskpredict.__file__)").stdout.strip()).parent
+    assert {folder.name for folder in (package / "models").iterdir()} == set(DEFAULTS)
+    files = [file for file in package.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+    assert sum(file.stat().st_size for file in files) < LARGEST_UPLOAD  # a wheel compresses them besides
+
+
+def test_a_model_of_the_repository_alone_is_named_in_one_sentence(runtime: Installation) -> None:
+    (name, *_) = sorted(folder.name for folder in SHIPPED.iterdir() if folder.name not in DEFAULTS)
+    done = runtime.run("-m", "maskpredict.cli", "translate", "-m", name, input="Guten Morgen!\n")
+    sentence = (
+        f"error: there is no model folder {name}; models known by name here are {', '.join(DEFAULTS)}, a checkout of "
+        "the repository may have more, and hf:owner/name is one of the Hugging Face hub.\n"
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
+
+
+def test_models_of_the_hub_name_their_extra(runtime: Installation) -> None:
+    done = runtime.run("-m", "maskpredict.cli", "translate", "-m", "hf:somebody/xx-yy", input="Guten Morgen!\n")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith("needs huggingface_hub: pip install 'maskpredict[hub]'.\n")
+
+
 def test_help_lists_every_verb_and_each_has_its_own(runtime: Installation, with_pytorch: Installation) -> None:
     text = runtime.maskpredict("--help")
     assert text == with_pytorch.maskpredict("--help")
@@ -67,7 +93,7 @@ def test_help_lists_every_verb_and_each_has_its_own(runtime: Installation, with_
     assert done.stdout.count("Usage: ") == len(verbs)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", DEFAULTS)
 def test_translations_are_those_of_an_installation_with_pytorch(
     runtime: Installation, with_pytorch: Installation, model: str
 ) -> None:
@@ -78,7 +104,7 @@ def test_translations_are_those_of_an_installation_with_pytorch(
     assert runtime.maskpredict("translate", "-m", model, *one_by_one, input=lines(model)) == expected
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", DEFAULTS)
 def test_scores_are_those_of_an_installation_with_pytorch(
     runtime: Installation, with_pytorch: Installation, model: str
 ) -> None:
@@ -91,7 +117,7 @@ def test_scores_are_those_of_an_installation_with_pytorch(
         assert scores == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", DEFAULTS)
 def test_gaps_are_filled_as_in_an_installation_with_pytorch(
     runtime: Installation, with_pytorch: Installation, model: str
 ) -> None:
@@ -114,7 +140,7 @@ def test_the_demonstration_plays(runtime: Installation, with_pytorch: Installati
 
 
 def test_a_shipped_model_can_be_inspected(runtime: Installation) -> None:
-    assert "cmlm" in runtime.maskpredict("inspect", "de-en")
+    assert "cmlm" in runtime.maskpredict("inspect", "de-en-shallow")
 
 
 def test_inspecting_a_foreign_model_names_the_extra_that_it_needs(runtime: Installation, tmp_path: Path) -> None:

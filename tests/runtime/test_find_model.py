@@ -23,5 +23,5 @@ def test_a_folder_of_the_same_name_comes_first(tmp_path: Path, monkeypatch: pyte
 
 
 def test_an_unknown_name_is_refused_with_all_known_ones() -> None:
-    with pytest.raises(UserError, match=r"no model folder fr-en; .* de-en, .*de-en-teacher\."):
+    with pytest.raises(UserError, match=r"no model folder fr-en; .* de-en, .*de-en-teacher, .* hf:owner/name"):
         find_model("fr-en")

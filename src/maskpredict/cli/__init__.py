@@ -21,6 +21,7 @@ from maskpredict.cli.export import export
 from maskpredict.cli.fill import fill
 from maskpredict.cli.import_ import import_
 from maskpredict.cli.inspect import inspect
+from maskpredict.cli.models import models
 from maskpredict.cli.pack import pack, unpack
 from maskpredict.cli.prepare import PairsCommand, prepare
 from maskpredict.cli.reproduce import reproduce
@@ -36,7 +37,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command(cls=PairsCommand)(with_exit_status(prepare))
-for verb in (train, average, distill, translate, fill, score, evaluate, export, inspect, reproduce, pack, unpack, demo):
+for verb in (train, average, distill, translate, fill, score, evaluate, export, inspect, models):
+    app.command()(with_exit_status(verb))
+for verb in (reproduce, pack, unpack, demo):
     app.command()(with_exit_status(verb))
 app.command("import")(with_exit_status(import_))
 app.command()(with_exit_status(analyze))

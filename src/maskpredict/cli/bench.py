@@ -120,11 +120,10 @@ def bench(
 
 
 def _shipped(other: str) -> str:
-    """Default of --model: empty if another model is given, else the first shipped CMLM."""
-    from maskpredict.runtime.find_model import shipped_models
+    """Default of --model: empty if another model is given, else the first of the default models."""
+    from maskpredict.runtime.find_model import default_models
 
-    cmlms = [name for name in shipped_models() if not name.endswith("-ar")]
-    return "" if other else next(iter(cmlms), "")
+    return "" if other else next(iter(default_models()), "")
 
 
 def _listed(text: str | None, option: str, parse: Callable[[str], T]) -> tuple[T, ...] | None:

@@ -46,7 +46,7 @@ class PairedTest(StrEnum):
 def evaluate(
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", "-m", help="[NAME=]MODEL[,setting=value...], as in t4=de-en,iterations=4; repeatable."),
+        typer.Option("--model", "-m", help="[NAME=]MODEL[,setting=value...], as in t4=en-de,iterations=4; repeatable."),
     ] = None,
     hypotheses: Annotated[
         list[str] | None, typer.Option(help="[NAME=]FILE of finished translations; repeatable.")

@@ -19,7 +19,9 @@ _COMPUTING = "Computing"
 
 Config = Annotated[Path, typer.Argument(help="YAML file, or the name of a shipped recipe.", show_default=False)]
 Overrides = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Values that override the file.")]
-Model = Annotated[str, typer.Option("--model", "-m", help="Model folder, run folder, or name of a shipped model.")]
+Model = Annotated[
+    str, typer.Option("--model", "-m", help="Model or run folder, name of a shipped model, or hf:owner/name.")
+]
 OutputFile = Annotated[
     Path | None,
     typer.Option("--output", "-o", help="File to write instead of standard output; .gz, .bz2, .xz or .zst compresses."),

@@ -87,7 +87,7 @@ class ModelFolder:
     @classmethod
     def read(cls, folder: Path) -> ModelFolder:
         """Read a model folder, or raise a `UserError` that says why it cannot be used."""
-        description = _read_description(folder)
+        description = read_description(folder)
         try:
             config = from_dict(ModelConfig, description["architecture"])
             languages = Languages(**description["languages"])
@@ -114,7 +114,8 @@ def is_model_folder(folder: Path) -> bool:
     return (folder / CONFIG_FILE).is_file()
 
 
-def _read_description(folder: Path) -> dict[str, Any]:
+def read_description(folder: Path) -> dict[str, Any]:
+    """Return the content of a model folder's config.json, or raise a `UserError` if it is no model folder of ours."""
     if not folder.is_dir():
         raise UserError(f"there is no model folder {folder}; check the path or train a model first.")
     if not is_model_folder(folder):

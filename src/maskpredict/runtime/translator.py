@@ -1,6 +1,6 @@
 """The Translator: text in, text out, with any model this project trains.
 
-    translator = Translator("de-en")
+    translator = Translator("de-en-shallow")
     translator.translate(["Guten Morgen!"], iterations=4)[0].text
 
 A sentence's translation depends on the model and the settings alone: not on its batch, the order of the input or the
@@ -57,7 +57,7 @@ class Translator:
         max_input_length: int | None = None,
         judge: str | Path | ModelFolder | None = None,
     ) -> None:
-        """Load a model: the name of a shipped one, a model or run folder, or an opened `ModelFolder`.
+        """Load a model: the name of a shipped one, `hf:owner/name`, a model or run folder, or an opened `ModelFolder`.
 
         `compute_type` is auto, float32, bfloat16, float16, or int8 on a CPU; auto is the fastest that is exact enough.
         `engine` names one of `maskpredict.engines.ENGINES`; auto is the fastest that runs the model. The attributes

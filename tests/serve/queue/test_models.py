@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -13,15 +12,10 @@ from maskpredict.serve.config import ServiceConfig
 from maskpredict.serve.queue.models import choose_models, load_models, threads_per_worker
 
 
-def test_shipped_models_that_are_named_after_their_languages_are_served_by_default(
-    cmlm_folder: Path, autoregressive_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copytree(cmlm_folder, tmp_path / "xx-yy")
-    shutil.copytree(cmlm_folder, tmp_path / "xx-yy-shallow")
-    shutil.copytree(autoregressive_folder, tmp_path / "teacher")
-    monkeypatch.setattr(find_model, "SHIPPED", tmp_path)
-    (choice,) = choose_models(ServiceConfig())
-    assert (choice.name, choice.system, choice.direction) == ("xx-yy", "cmlm", ("xx", "yy"))
+def test_the_default_models_are_served_under_the_names_of_their_languages() -> None:
+    choices = choose_models(ServiceConfig())
+    assert [choice.folder.name for choice in choices] == list(find_model.DEFAULTS)
+    assert [choice.name for choice in choices] == ["de-en", "en-de"]
 
 
 @pytest.mark.parametrize("engine", ["onnxruntime", "torch"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -12,9 +11,9 @@ from typing import Any
 
 from maskpredict.engines import MAX_THREADS
 from maskpredict.errors import UserError
-from maskpredict.model.folder import CONFIG_FILE, ModelFolder, is_model_folder
+from maskpredict.model.folder import CONFIG_FILE, read_description
 from maskpredict.model.padding import padded_width
-from maskpredict.runtime.find_model import find_model, shipped_models
+from maskpredict.runtime.find_model import default_models, find_model
 from maskpredict.runtime.lines import Line, clean
 from maskpredict.runtime.settings import resolve_settings
 from maskpredict.runtime.translator import Translator
@@ -127,22 +126,18 @@ def threads_per_worker(config: ServiceConfig) -> int | None:
 
 
 def _shipped_choices() -> list[ModelChoice]:
-    choices = [_describe("", name) for name in shipped_models()]
-    # Of several models for the same languages, the default one is named after them.
-    shipped = [choice for choice in choices if choice.folder.name == "-".join(choice.direction)]
-    if not shipped:
+    choices = [_describe("", name) for name in default_models()]
+    if not choices:
         raise UserError("no model comes with this version; name one, as in --model runs/mine.")
-    return shipped
+    return choices
 
 
 def _describe(name: str, model: str) -> ModelChoice:
     """Read the description of a model folder, but not its weights."""
     folder = find_model(model)
-    if not is_model_folder(folder):
-        ModelFolder.read(folder)  # raises the error that says what is wrong
+    description = read_description(folder)
     try:
-        description = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
         direction = description["languages"]["source"], description["languages"]["target"]
         return ModelChoice(name or "-".join(direction), folder, description["system"], direction)
-    except (ValueError, KeyError, TypeError) as error:
+    except (KeyError, TypeError) as error:
         raise UserError(f"{folder / CONFIG_FILE} is damaged; copy the model folder again.") from error
