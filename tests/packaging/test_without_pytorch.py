@@ -195,8 +195,8 @@ def test_a_verb_names_the_extra_that_it_needs(runtime: Installation, arguments: 
 
 
 def test_the_service_translates(runtime_and_serve: Installation, with_pytorch: Installation, tmp_path: Path) -> None:
-    expected = with_pytorch.maskpredict("translate", "-m", "de-en", input=lines("de-en")).splitlines()
-    command = [str(runtime_and_serve.python), "-m", "maskpredict.cli", "serve", "-m", "de-en", "--port", "0"]
+    expected = with_pytorch.maskpredict("translate", "-m", "de-en-shallow", input=lines("de-en-shallow")).splitlines()
+    command = [str(runtime_and_serve.python), "-m", "maskpredict.cli", "serve", "-m", "de-en-shallow", "--port", "0"]
     log = tmp_path / "log"
     with log.open("wb") as stream:
         process = subprocess.Popen(command, cwd=tmp_path, env=runtime_and_serve.environment, stderr=stream)

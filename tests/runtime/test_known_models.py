@@ -7,8 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from maskpredict.cli import app
 from maskpredict.runtime.find_model import CHECKOUT, SHIPPED, find_model

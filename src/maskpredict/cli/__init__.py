@@ -37,14 +37,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command(cls=PairsCommand)(with_exit_status(prepare))
-for verb in (train, average, distill, translate, fill, score, evaluate, export, inspect, models):
-    app.command()(with_exit_status(verb))
-for verb in (reproduce, pack, unpack, demo):
+for verb in (train, average, distill, translate, fill, score, evaluate, export, inspect, reproduce, pack, unpack, demo):
     app.command()(with_exit_status(verb))
 app.command("import")(with_exit_status(import_))
 app.command()(with_exit_status(analyze))
 app.command()(with_exit_status(bench))
 app.command()(with_exit_status(serve))
+app.command()(with_exit_status(models))
 
 
 def _print_version(asked: bool) -> None:
