@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import sentencex
-
 MAX_SENTENCE = 600
 """Characters in a sentence. Longer ones are cut, so that one of them does not delay the whole batch."""
 
@@ -35,6 +33,8 @@ def sentence_spans(text: str, language: str) -> Iterator[Span]:
 
 def cut_line(line: str, language: str) -> Iterator[Span]:
     """Yield where the sentences of a line are, outer spaces included; every character is in one of them."""
+    import sentencex  # compiled code, which machines for training may lack and short lines do not need
+
     start = end = 0
     for part in sentencex.segment(language, line):
         end += len(part)
