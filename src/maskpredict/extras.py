@@ -30,6 +30,7 @@ EXTRAS = {
     ),
     "documents": ("lxml", "polib"),
     "hub": ("huggingface_hub",),
+    "ray": ("ray", "zstandard"),
 }
 """Modules that an extra installs, by the name of the extra; rich brings markdown-it-py to every installation."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import glob
 import logging
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -24,6 +25,8 @@ except ImportError:  # Windows has no such locks; leftovers stay there
     fcntl = None  # type: ignore[assignment]
 
 _PARTIAL = ".partial-maskpredict-"
+_UNLOCKED = ".starting-maskpredict-"
+"""A partial folder gets its name once it is locked; without a lock, another process would take it for a leftover."""
 
 
 @contextmanager
@@ -32,25 +35,30 @@ def new_folder(out: Path, *, overwrite: bool, marker: str, first_wins: bool = Fa
 
     An `out` that has content is refused, or with `overwrite` replaced. Even then it must hold a file called
     `marker`, which shows that it is an earlier result and not an unrelated folder. With `first_wins`, several processes
-    may make the same folder at the same time; the first to finish it decides its content.
+    may make the same folder at the same time, on several machines too; the first to finish it decides its content.
     """
     out = out.resolve()
-    _refuse_content(out, overwrite, marker)
+    if not (first_wins and (out / marker).exists()):
+        _refuse_content(out, overwrite, marker)
     _remove_leftovers(out)
-    partial = out.with_name(f"{out.name}{_PARTIAL}{os.getpid()}")
+    # Processes on other machines, above all in containers, may have the same number.
+    attempt = f"{os.getpid()}-{secrets.token_hex(4)}"
+    partial, unlocked = (out.with_name(f"{out.name}{ending}{attempt}") for ending in (_PARTIAL, _UNLOCKED))
     try:
-        partial.mkdir(parents=True)
+        unlocked.mkdir(parents=True)
     except OSError as error:
         raise UserError(f"{out} cannot be made: {error.strerror}.") from error
     try:
-        with explain_full_disk(out), _locked(partial):
+        with explain_full_disk(out), _locked(unlocked):
+            unlocked.rename(partial)
             yield partial
         if first_wins:
             _move_unless_made(partial, out, marker)
         else:
             _move_into_place(partial, out)
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        for folder in (unlocked, partial):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_leftovers(out: Path) -> None:

@@ -13,6 +13,7 @@ import maskpredict
 from maskpredict.cli.analyze import analyze
 from maskpredict.cli.average import average
 from maskpredict.cli.bench import bench
+from maskpredict.cli.bulk import bulk
 from maskpredict.cli.demo import demo
 from maskpredict.cli.distill import distill
 from maskpredict.cli.evaluate import evaluate
@@ -37,7 +38,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command(cls=PairsCommand)(with_exit_status(prepare))
-for verb in (train, average, distill, translate, fill, score, evaluate, export, inspect, reproduce, pack, unpack, demo):
+for verb in (
+    train,
+    average,
+    distill,
+    translate,
+    bulk,
+    fill,
+    score,
+    evaluate,
+    export,
+    inspect,
+    reproduce,
+    pack,
+    unpack,
+    demo,
+):
     app.command()(with_exit_status(verb))
 app.command("import")(with_exit_status(import_))
 app.command()(with_exit_status(analyze))

@@ -84,6 +84,30 @@ Engine = Annotated[
 ]
 Threads = Annotated[int | None, typer.Option(help="CPU threads.", rich_help_panel=_COMPUTING)]
 
+_MACHINES = "Many machines"
+Shard = Annotated[
+    str | None,
+    typer.Option(
+        metavar="I/N", help="Make every N-th shard from the I-th on, for job arrays.", rich_help_panel=_MACHINES
+    ),
+]
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Work on a Ray cluster: auto, HOST:PORT, or local to start one here.",
+        rich_help_panel=_MACHINES,
+    ),
+]
+
+Text = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FILE",
+        help="Lines, or .tsv, .jsonl, .parquet, or a folder; plain or compressed; - reads standard input; repeatable.",
+    ),
+]
+
 
 class OutputFormat(StrEnum):
     """Format of a line of output."""
@@ -116,6 +140,11 @@ def settings_from(**given: Any) -> dict[str, Any]:
         except ValueError:
             raise UserError(f"--iterations is {settings['iterations']!r}; give a number, or N.") from None
     return settings
+
+
+def machines(shard: str | None, ray: str | None) -> list[str]:
+    """The overrides that --shard and --ray stand for."""
+    return [*([f"shard={shard}"] if shard else []), *([f"ray.address={ray}"] if ray else [])]
 
 
 def open_translator(

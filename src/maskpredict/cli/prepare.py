@@ -43,7 +43,7 @@ def prepare(
         list[str] | None,
         typer.Option(
             metavar=_CORPUS,
-            help="Two aligned files, one .tsv, .parquet, folder of pairs, or - for TSV on standard input; repeatable.",
+            help="Two aligned files, one .tsv, .jsonl, .parquet, a folder, or - for TSV on standard input; repeatable.",
         ),
     ] = None,
     valid: Annotated[list[str] | None, typer.Option(metavar=_CORPUS, help="Corpus for validation; repeatable.")] = None,
@@ -88,17 +88,14 @@ def _corpus(option: str, value: str) -> dict[str, str]:
     files: Sequence[str] = value.split(_BETWEEN)
     if len(files) != 2 or not all(files):
         raise UserError(
-            f"{option} takes two files, sources and targets, or one that ends in .tsv or .parquet, or a folder, or -."
+            f"{option} takes two files, sources and targets, or one that ends in .tsv, .jsonl or .parquet, "
+            "or a folder, or -."
         )
     return {"source": files[0], "target": files[1]}
 
 
 def _single(name: str) -> str:
     """Key of a corpus that is one argument; empty for two aligned files."""
-    if _BETWEEN in name:
-        return ""
-    if name == "-" or ".tsv" in Path(name).suffixes:
-        return "tsv"
-    if Path(name).suffix == ".parquet":
-        return "parquet"
-    return "folder" if Path(name).is_dir() else ""
+    from maskpredict.corpus.reading import kind_of_file
+
+    return "" if _BETWEEN in name else kind_of_file(name)

@@ -39,6 +39,17 @@ def compress(text: bytes, suffix: str) -> bytes:
     return content.getvalue()
 
 
+def decompress(content: bytes, suffix: str) -> bytes:
+    """The text of a file with this content and this ending of its name."""
+    readers: dict[str, Callable[[bytes], bytes]] = {
+        ".gz": gzip.decompress,
+        ".bz2": bz2.decompress,
+        ".xz": lzma.decompress,
+        ".zst": _decompress_zstd,
+    }
+    return readers.get(suffix, bytes)(content)
+
+
 @contextmanager
 def compressing(stream: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
     """A stream whose content is compressed into another one; that itself, if the suffix names no compression."""
@@ -67,6 +78,11 @@ def decompression_errors() -> tuple[type[Exception], ...]:
 def _open_zstd(path: Path, mode: str) -> io.RawIOBase:
     require("train", f"reading {path}", ["zstandard"])
     return _ZstdReader(path.open(mode))
+
+
+def _decompress_zstd(content: bytes) -> bytes:
+    require("train", "reading .zst files", ["zstandard"])
+    return io.BufferedReader(_ZstdReader(io.BytesIO(content))).read()
 
 
 class _ZstdReader(io.RawIOBase):

@@ -20,11 +20,14 @@ from typing import BinaryIO, NamedTuple, cast
 from maskpredict.bounds import PositiveFloat
 from maskpredict.config import check_bounds
 from maskpredict.corpus.compressed import decompression_errors, open_compressed
-from maskpredict.corpus.parquet import read_columns
+from maskpredict.corpus.json_lines import json_columns
+from maskpredict.corpus.parquet import is_table_folder, read_columns
 from maskpredict.errors import UserError
 from maskpredict.languages import Languages
 
 STDIN = Path("-")
+MTDATA_PARTS = "train-parts"
+"""Folder of the training corpora below one that `mtdata get` makes, beside `tests`."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +45,12 @@ class CorpusConfig:
     """File of target sentences, one a line, aligned with `source`."""
     tsv: Path | None = None
     """File of lines `source TAB target`, instead of two files; `-` reads standard input."""
+    jsonl: Path | None = None
+    """File of JSON objects, one a line, instead."""
     parquet: Path | None = None
-    """Parquet file, or folder of such files, instead; needs pyarrow."""
+    """Parquet or Arrow file, or folder of such files, such as a Hugging Face dataset, instead; needs pyarrow."""
     columns: tuple[str, str] = ("source", "target")
-    """Its columns of sources and targets; `translation.de` is the field `de` of the column `translation`."""
+    """Keys or columns of sources and targets; `translation.de` is the field `de` of the column `translation`."""
     folder: Path | None = None
     """Folder of files NAME.LANGUAGE, plain or compressed, as OpusCleaner and mtdata leave them; a corpus each pair."""
     weight: PositiveFloat = 1.0
@@ -64,18 +69,39 @@ class Pair(NamedTuple):
 
 def read_pairs(corpus: CorpusConfig) -> Iterator[Pair]:
     """The pairs of a corpus, in order, with control characters replaced by spaces."""
-    given = {name for name in ("source", "target", "tsv", "parquet") if getattr(corpus, name) is not None}
+    given = {name for name in ("source", "target", "tsv", "jsonl", "parquet") if getattr(corpus, name) is not None}
     if given == {"source", "target"}:
         return _read_two_files(cast(Path, corpus.source), cast(Path, corpus.target))
     if given == {"tsv"}:
         return _read_tsv(cast(Path, corpus.tsv))
-    if given == {"parquet"}:
-        rows = read_columns(cast(Path, corpus.parquet), corpus.columns)
-        return (Pair(printable(source), printable(target)) for source, target in rows)
+    if given in ({"jsonl"}, {"parquet"}):
+        rows = read_rows(corpus.jsonl, corpus.parquet, corpus.columns)
+        return (Pair(*map(printable, row)) for row in rows)
     raise UserError(
-        f"The corpus {corpus.name or 'without a name'} needs either `source` and `target`, or `tsv`, `parquet` or "
-        "`folder` alone."
+        f"The corpus {corpus.name or 'without a name'} needs either `source` and `target`, or `tsv`, `jsonl`, "
+        "`parquet` or `folder` alone."
     )
+
+
+def read_rows(jsonl: Path | None, parquet: Path | None, columns: Sequence[str]) -> Iterator[list[str]]:
+    """The values of these columns of one of the two files."""
+    if jsonl is not None:
+        return json_columns(read_lines(jsonl), jsonl, columns)
+    return read_columns(cast(Path, parquet), columns)
+
+
+def kind_of_file(name: str) -> str:
+    """The field of a corpus that a file or folder belongs in by its name: tsv, jsonl, parquet, folder; empty for lines.
+
+    `-` is standard input, which is read as TSV.
+    """
+    path = Path(name)
+    if path.is_dir():
+        return "parquet" if is_table_folder(path) else "folder"
+    if name == "-":
+        return "tsv"
+    kinds = {".tsv": "tsv", ".jsonl": "jsonl", ".parquet": "parquet", ".arrow": "parquet"}
+    return next((kinds[suffix] for suffix in path.suffixes if suffix in kinds), "")
 
 
 def without_folders(corpora: Sequence[CorpusConfig], languages: Languages) -> list[CorpusConfig]:
@@ -85,18 +111,20 @@ def without_folders(corpora: Sequence[CorpusConfig], languages: Languages) -> li
 
 def _in_folder(corpus: CorpusConfig, languages: Languages) -> list[CorpusConfig]:
     folder = cast(Path, corpus.folder)
+    parts = folder / MTDATA_PARTS
     found = []
     for suffix in ("", ".gz", ".bz2", ".xz", ".zst"):
         ending = f".{languages.source}{suffix}"
-        for source in sorted(folder.glob(f"*{ending}")):
+        for source in sorted((parts if parts.is_dir() else folder).glob(f"*{ending}")):
             stem = source.name.removesuffix(ending)
-            target = folder / f"{stem}.{languages.target}{suffix}"
+            target = source.with_name(f"{stem}.{languages.target}{suffix}")
             if target.exists():
                 name = re.sub(r"[^\w.-]", "-", f"{corpus.name}-{stem}" if corpus.name else stem)
                 found.append(CorpusConfig(name, source, target, weight=corpus.weight))
     if not found:
         raise UserError(
-            f"{folder} has no pairs of files such as NAME.{languages.source}.gz and NAME.{languages.target}.gz."
+            f"{folder} has no pairs of files such as NAME.{languages.source}.gz and NAME.{languages.target}.gz; "
+            "the languages are written as in their names (mtdata: deu, not de)."
         )
     return found
 
@@ -105,11 +133,11 @@ def with_names(corpora: Sequence[CorpusConfig]) -> list[CorpusConfig]:
     """The corpora with unique names: the given one, else `news` for wmt/news.de, or `wmt-news` if that is taken."""
 
     def short(corpus: CorpusConfig) -> str:
-        path = corpus.tsv or corpus.source or corpus.parquet or Path()
+        path = corpus.tsv or corpus.source or corpus.jsonl or corpus.parquet or Path()
         return corpus.name or ("stdin" if path == STDIN else path.name.split(".")[0])
 
     def long(corpus: CorpusConfig) -> str:
-        path = corpus.tsv or corpus.source or corpus.parquet or Path()
+        path = corpus.tsv or corpus.source or corpus.jsonl or corpus.parquet or Path()
         return corpus.name or f"{path.absolute().parent.name}-{short(corpus)}"
 
     times = Counter(map(short, corpora))
@@ -138,6 +166,7 @@ def make_rereadable(corpus: CorpusConfig, folder: Path) -> CorpusConfig:
         source=rereadable(corpus.source, "source"),
         target=rereadable(corpus.target, "target"),
         tsv=rereadable(corpus.tsv, "tsv"),
+        jsonl=rereadable(corpus.jsonl, "jsonl"),
     )
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
+if TYPE_CHECKING:
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
 
 Ids = list[int]
 Choice = Callable[[list[Ids], Sequence[int]], list[Ids]]
@@ -43,11 +45,15 @@ CHOICES: dict[str, Choice] = {"best": best, "n_best": n_best, "closest": closest
 
 @cache
 def _bleu() -> BLEU:
+    from sacrebleu.metrics.bleu import BLEU
+
     return BLEU(tokenize="none", effective_order=True)  # short sentences have no 4-grams to count
 
 
 @cache
 def _chrf() -> CHRF:
+    from sacrebleu.metrics.chrf import CHRF
+
     return CHRF()
 
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from maskpredict.corpus.dataset import Dataset, sha256
 from maskpredict.corpus.ids import ids_path
 from maskpredict.distill.config import DistillConfig
-from maskpredict.distill.teacher import Teacher
+
+if TYPE_CHECKING:
+    from maskpredict.distill.teacher import Teacher
 
 
 @dataclass(frozen=True)

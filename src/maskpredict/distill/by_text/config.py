@@ -17,7 +17,8 @@ from maskpredict.errors import UserError
 class TextConfig:
     """Sources to translate: a file of lines, or parallel text whose targets are references.
 
-    Files may be plain or compressed (.gz, .bz2, .xz, .zst).
+    Files may be plain or compressed (.gz, .bz2, .xz, .zst). `*` in the name of a file stands for all such files, each a
+    text of its own.
     """
 
     name: str = ""
@@ -28,6 +29,18 @@ class TextConfig:
     """File of reference translations, aligned with `source`; none for monolingual text."""
     tsv: Path | None = None
     """File of lines `source` or `source TAB reference`, instead; `-` reads standard input."""
+    jsonl: Path | None = None
+    """File of JSON objects, one a line, instead."""
+    parquet: Path | None = None
+    """Parquet or Arrow file, or folder of such files, such as a Hugging Face dataset, instead; needs pyarrow."""
+    columns: tuple[str, ...] = ("source",)
+    """Key or column of the sources; a second one is that of the references."""
+    folder: Path | None = None
+    """Folder of pairs of files NAME.LANGUAGE, as OpusCleaner and mtdata leave them; a text each pair."""
+
+    def __post_init__(self) -> None:
+        if len(self.columns) not in (1, 2):
+            raise UserError("columns has one entry, for sources, or two, for sources and references.")
 
 
 @dataclass(frozen=True)
@@ -63,6 +76,23 @@ class FilterConfig:
             raise UserError("a command has no scores; give another model as filters.reverse.")
 
 
+@dataclass(frozen=True)
+class RayConfig:
+    """Workers on a Ray cluster, each with the teacher."""
+
+    address: str = "auto"
+    """Cluster to join: auto for the one this machine is part of, HOST:PORT, or local to start one here."""
+    workers: PositiveInt | None = None
+    """Workers at a time; none: as many as the cluster has room for, also when that changes."""
+    cpus: PositiveInt = 1
+    """CPUs of each worker."""
+    gpus: NonNegativeFloat = 0.0
+    """GPUs of each worker; 0.5 lets two share one."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
+
 @dataclass(frozen=True, kw_only=True)
 class TextDistillConfig(TeacherConfig):
     """A distillation by text: sources, teacher, filters, and the translations to keep."""
@@ -78,6 +108,11 @@ class TextDistillConfig(TeacherConfig):
 
     Closeness is sentence chrF.
     """
+    every_line: bool = False
+    """Write a line for every line of the text, as for a translation of it: nothing is filtered or left out.
+
+    The translation of an empty line is empty, and so is that of a line that the teacher cannot translate.
+    """
     filters: FilterConfig = field(default_factory=FilterConfig)
     """Filters of sources and translations."""
     compression: Literal["zst", "gz", "xz"] = "zst"
@@ -88,6 +123,8 @@ class TextDistillConfig(TeacherConfig):
     """I/N, such as 0/8: make every N-th shard from the I-th on. Without it all that are missing are made and merged."""
     processes: PositiveInt | None = None
     """Processes on one device; none is two for our teachers on a GPU, and one for others."""
+    ray: RayConfig | None = None
+    """Workers on a Ray cluster instead of processes on this machine."""
     seconds: NonNegativeFloat | None = None
     """Time limit; finished shards are kept, and the same call continues. None is no limit."""
 
@@ -101,6 +138,10 @@ class TextDistillConfig(TeacherConfig):
             raise UserError("n has no effect with choose=best; set choose to n_best or closest, or leave n out.")
         if self.filters.min_score is not None and self.kind == "command":
             raise UserError("a command has no scores; leave filters.min_score out.")
+        if self.every_line and (self.data is not None or self.choose != "best" or self.filters != FilterConfig()):
+            raise UserError("every_line is for `text` with choose=best and without filters; leave the others out.")
+        if self.ray is not None and self.processes is not None:
+            raise UserError("processes are those of this machine; with ray, set ray.workers instead.")
         if self.shard and not self._is_shard():
             raise UserError(f"shard is {self.shard!r}; write it as I/N with I below N, such as 0/8.")
 

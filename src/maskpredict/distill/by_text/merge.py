@@ -13,14 +13,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from maskpredict.corpus.compressed import open_compressed
+from maskpredict.corpus.compressed import compress, open_compressed
 from maskpredict.corpus.dataset import DESCRIPTION_FILE, CorpusPart, Dataset, DatasetDescription, SplitDescription
 from maskpredict.corpus.encoding import encode_block
 from maskpredict.corpus.ids import IdsWriter
 from maskpredict.corpus.rearrange import copy_all_but_train
 from maskpredict.distill.by_text.config import TextDistillConfig
 from maskpredict.distill.by_text.report import REPORT_FILE, TextDistillReport, count_corpora, report_of
-from maskpredict.distill.by_text.shards import SOURCE, TARGET, SplitCorpus, TextShards
+from maskpredict.distill.by_text.shard_files import SOURCE, TARGET
+from maskpredict.distill.by_text.shards import SplitCorpus, TextShards
 from maskpredict.distill.merge import REPORT_KEY
 from maskpredict.distill.provenance import difference
 from maskpredict.errors import UserError
@@ -74,6 +75,8 @@ def merge(config: TextDistillConfig, shards: TextShards) -> None:
 def _concatenate(shards: TextShards, corpus: SplitCorpus, side: str, path: Path) -> None:
     """Write the files of a corpus one after another; compressed files may be concatenated."""
     with path.open("wb") as out:
+        if not corpus.shards:
+            out.write(compress(b"", path.suffix))
         for shard in _shards_of(shards, corpus):
             with shards.path(shard, side).open("rb") as part:
                 shutil.copyfileobj(part, out)

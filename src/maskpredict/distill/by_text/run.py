@@ -24,6 +24,7 @@ from maskpredict.distill.by_text.config import TextDistillConfig
 from maskpredict.distill.by_text.filters import Dropped, TranslationFilter
 from maskpredict.distill.by_text.merge import finished_report, merge
 from maskpredict.distill.by_text.report import TextDistillReport
+from maskpredict.distill.by_text.shard_files import ShardFiles, pack_shard, unpack_sources
 from maskpredict.distill.by_text.shards import RECIPE_FILE, TextShards, split
 from maskpredict.distill.by_text.sources import SourceCorpus, provenance, source_corpora
 from maskpredict.distill.choice import closest_text
@@ -33,7 +34,8 @@ from maskpredict.distill.throughput import Throughput
 from maskpredict.distill.worker_process import WorkerProcess
 from maskpredict.engines.devices import find_device
 from maskpredict.errors import UserError
-from maskpredict.progress import Progress
+from maskpredict.extras import require
+from maskpredict.progress import Progress, Task
 
 POLL_SECONDS = 0.2
 """Interval of checking for the shards of other processes."""
@@ -50,7 +52,7 @@ def distill_text(config: TextDistillConfig, *, quiet: bool = False) -> TextDisti
         _remove_shards(config)
         return report
     distillation = TextDistillation(config)
-    with Progress(quiet=quiet or not _is_main()) as progress:
+    with Progress(quiet=quiet or not is_main()) as progress:
         distillation.split(origin, corpora, progress)
         report = distillation.translate_and_merge(progress)
     if report.finished:
@@ -95,7 +97,8 @@ class TextDistillation:
         """Split the text, unless an earlier call or another machine has; that must have had the same provenance."""
         folder = shards_folder(self.config.out)
         if not (folder / RECIPE_FILE).exists():
-            _ = self.teacher  # one that cannot translate is refused before the text is read
+            if self.config.ray is None:
+                _ = self.teacher  # one that cannot translate is refused before the text is read
             task = progress.task("Reading the text")
             split(folder, origin, corpora, self.config, task)
             task.finish()
@@ -108,6 +111,31 @@ class TextDistillation:
     def translate_and_merge(self, progress: Progress) -> TextDistillReport:
         """Make the missing shards of this call, then, when all exist, the folder."""
         first, jobs = self.config.first_and_job_count
+        if self.config.ray is None:
+            task = self._make_here(first, jobs, progress)
+        else:
+            task = self._make_on_ray(first, jobs, progress)
+        missing = len(self.shards.missing())
+        if not missing and not self.config.shard:
+            task.finish()
+            return self._merged()
+        return TextDistillReport(False, self.config.out, len(self.shards), len(self.shards) - missing)
+
+    def _make_on_ray(self, first: int, jobs: int, progress: Progress) -> Task:
+        """Make the missing ones of the shards `first`, `first + jobs`, ... on a Ray cluster."""
+        require("ray", "--ray")
+        from maskpredict.distill.by_text.ray_workers import RayWorkers
+
+        missing = self.shards.missing(first, jobs)
+        task = progress.task("Distilling", total=sum(self.shards.sizes[shard] for shard in missing))
+        if missing:
+            RayWorkers(self.config, self.shards, Throughput(task).add).make(missing, self.deadline)
+            if self.out_of_time and self.shards.missing(first, jobs) == missing:
+                self._warn_of_short_time()
+        return task
+
+    def _make_here(self, first: int, jobs: int, progress: Progress) -> Task:
+        """Make them in processes on this machine; under torchrun, each has a share of them."""
         rank, world_size = (
             int(os.environ.get(name, default)) for name, default in (("RANK", "0"), ("WORLD_SIZE", "1"))
         )
@@ -125,37 +153,44 @@ class TextDistillation:
                 time.sleep(POLL_SECONDS)
                 for worker in workers:
                     worker.check()
-        missing = len(self.shards.missing())
-        if not missing and not self.config.shard:
-            task.finish()
-            return self._merged()
-        return TextDistillReport(False, self.config.out, len(self.shards), len(self.shards) - missing)
+        return task
 
     def make(self, index: int, every: int, report: Callable[[int], None]) -> None:
         """Make those of the shards `index`, `index + every`, ... that are missing; `report` gets each batch size."""
         for made, shard in enumerate(self.shards.missing(index, every)):
-            pairs = self.shards.sources(shard)
-            translations = self._translate([pair.source for pair in pairs], report)
-            if translations is None:
+            if self.shards.is_made(shard):  # by another process, meanwhile
+                continue
+            files = self.make_files(self.shards.sources(shard), report)
+            if files is None:
                 if made == 0:
-                    logging.getLogger(__name__).warning(
-                        "No shard was finished in %g seconds; allow more, or smaller shards (shard_lines).",
-                        self.config.seconds,
-                    )
+                    self._warn_of_short_time()
                 return
-            dropped: Counter[Dropped] = Counter()
-            kept = self._kept(pairs, translations, dropped)
-            self.shards.write(shard, kept, dropped)
+            self.shards.write(shard, files)
+
+    def make_files(self, sources: ShardFiles, report: Callable[[int], None]) -> ShardFiles | None:
+        """The files of a finished shard, from those of its sources; None when time is up."""
+        pairs, dropped = unpack_sources(sources), Counter[Dropped]()
+        translations = self._translate([pair.source for pair in pairs], report)
+        if translations is None:
+            return None
+        choose = self._first_of_each if self.config.every_line else self._kept
+        return pack_shard(choose(pairs, translations, dropped), dropped, self.config.compression)
+
+    def _warn_of_short_time(self) -> None:
+        logging.getLogger(__name__).warning(
+            "No shard was finished in %g seconds; allow more, or smaller shards (shard_lines).", self.config.seconds
+        )
 
     def _translate(self, lines: list[str], report: Callable[[int], None]) -> dict[int, list[ScoredText]] | None:
-        """Translations of lines by index, or None when time is up; a line too long for the teacher has none."""
+        """Translations of lines by index, or None when time is up; empty lines and those too long have none."""
         found: dict[int, list[ScoredText]] = {}
         if self.out_of_time:
             return None
-        for batch in self.teacher.translate(lines):
-            found.update(batch)
+        places = [index for index, line in enumerate(lines) if line.strip()]
+        for batch in self.teacher.translate([lines[index] for index in places]):
+            found.update({places[index]: texts for index, texts in batch.items()})
             report(len(batch))
-            if self.out_of_time and len(found) < len(lines):
+            if self.out_of_time and len(found) < len(places):
                 return None
         report(len(lines) - len(found))
         return found
@@ -176,6 +211,15 @@ class TextDistillation:
             for text in self._choose([found.text for found in texts], pair.target)
         ]
 
+    def _first_of_each(
+        self, pairs: list[Pair], translations: dict[int, list[ScoredText]], dropped: Counter[Dropped]
+    ) -> list[Pair]:
+        """Every source with its best translation, or none."""
+        best = [next((printable(found.text) for found in translations.get(i, [])), "") for i in range(len(pairs))]
+        dropped[Dropped.EMPTY_SOURCE] = sum(not pair.source.strip() for pair in pairs)
+        dropped[Dropped.NOT_TRANSLATED] = best.count("") - dropped[Dropped.EMPTY_SOURCE]
+        return [Pair(pair.source, text) for pair, text in zip(pairs, best, strict=True)]
+
     def _choose(self, texts: list[str], reference: str) -> list[str]:
         if self.config.choose == "closest":
             return closest_text(texts, reference)
@@ -189,10 +233,10 @@ class TextDistillation:
     def _awaited(self, own: list[int], world_size: int) -> bool:
         """Whether shards are missing that processes of this call make: the workers', or under torchrun all."""
         missing = set(self.shards.missing())
-        return bool(missing if world_size > 1 and _is_main() else missing & set(own))
+        return bool(missing if world_size > 1 and is_main() else missing & set(own))
 
     def _merged(self) -> TextDistillReport:
-        if _is_main():
+        if is_main():
             merge(self.config, self.shards)
         while (report := finished_report(self.config.out, self.shards.provenance)) is None:
             time.sleep(POLL_SECONDS)
@@ -226,9 +270,10 @@ def _with_languages(config: TextDistillConfig) -> TextDistillConfig:
 
 
 def _remove_shards(config: TextDistillConfig) -> None:
-    if _is_main():
+    if is_main():
         shutil.rmtree(shards_folder(config.out), ignore_errors=True)
 
 
-def _is_main() -> bool:
+def is_main() -> bool:
+    """Whether this process reports for all that torchrun started; True without torchrun."""
     return os.environ.get("RANK", "0") == "0"

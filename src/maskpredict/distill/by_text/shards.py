@@ -11,6 +11,7 @@ appears whole or not at all: a killed process loses only the one in work, and th
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -20,20 +21,24 @@ from typing import Any
 import numpy as np
 
 from maskpredict.corpus.cleaning import DigestSet, text_digest
-from maskpredict.corpus.compressed import compress
 from maskpredict.corpus.encoding import blocks
-from maskpredict.corpus.reading import Pair, read_lines
+from maskpredict.corpus.reading import Pair
 from maskpredict.distill.by_text.config import TextDistillConfig
 from maskpredict.distill.by_text.filters import Dropped, source_reason
+from maskpredict.distill.by_text.shard_files import (
+    COUNTS_FILE,
+    REFERENCE,
+    SOURCE,
+    STORED,
+    ShardFiles,
+    pack_sources,
+)
 from maskpredict.distill.by_text.sources import NO_REFERENCE, SourceCorpus
 from maskpredict.errors import UserError
 from maskpredict.new_folder import new_folder
 from maskpredict.progress import Task
 
-RECIPE_FILE, COUNTS_FILE = "recipe.json", "counts.json"
-SOURCE, TARGET, REFERENCE = "source", "target", "reference"
-STORED = ".zst"
-"""Compression of the sources of shards."""
+RECIPE_FILE = "recipe.json"
 
 
 @dataclass
@@ -76,23 +81,23 @@ class TextShards:
 
     def missing(self, first: int = 0, every: int = 1) -> list[int]:
         """Those of the shards `first`, `first + every`, ... that are not finished."""
-        return [shard for shard in range(first, len(self), every) if not self._path(shard).exists()]
+        made = set(os.listdir(self.folder))  # faster than a question for each of many thousand
+        return [shard for shard in range(first, len(self), every) if self._path(shard).name not in made]
 
-    def sources(self, shard: int) -> list[Pair]:
-        """Sources and references of a shard."""
-        sources = list(read_lines(_stored(self.folder, shard, SOURCE)))
-        if not self.owners[shard].references:
-            return [Pair(source, NO_REFERENCE) for source in sources]
-        return list(map(Pair, sources, read_lines(_stored(self.folder, shard, REFERENCE))))
+    def is_made(self, shard: int) -> bool:
+        """Whether a shard is finished."""
+        return self._path(shard).exists()
 
-    def write(self, shard: int, pairs: Sequence[Pair], dropped: Counter[Dropped]) -> None:
-        """Save the distilled pairs of a shard."""
+    def sources(self, shard: int) -> ShardFiles:
+        """The files of a shard's sources and references."""
+        sides = (SOURCE, REFERENCE) if self.owners[shard].references else (SOURCE,)
+        return {f"{side}{STORED}": _stored(self.folder, shard, f"{side}{STORED}").read_bytes() for side in sides}
+
+    def write(self, shard: int, files: ShardFiles) -> None:
+        """Save a finished shard, unless another process was faster."""
         with new_folder(self._path(shard), overwrite=False, marker=COUNTS_FILE, first_wins=True) as partial:
-            for side, lines in ((SOURCE, [pair.source for pair in pairs]), (TARGET, [pair.target for pair in pairs])):
-                path = partial / self.path(shard, side).name
-                path.write_bytes(compress(_text(lines), path.suffix))
-            counts = {"pairs": len(pairs), "dropped": {reason.value: count for reason, count in dropped.items()}}
-            (partial / COUNTS_FILE).write_text(json.dumps(counts), encoding="utf-8")
+            for name, content in files.items():
+                (partial / name).write_bytes(content)
 
     def path(self, shard: int, side: str) -> Path:
         """File of one side of a finished shard."""
@@ -136,17 +141,20 @@ class _Splitter:
                 del waiting[: self.config.shard_lines]
         if waiting:
             self._write(done, waiting)
-        if not done.shards:
+        if not done.shards and not self.config.every_line:
             reasons = ", ".join(f"{reason} {count:,}" for reason, count in done.dropped.items())
             raise UserError(f"The text {corpus.name} has no sentence to translate ({reasons or 'it is empty'}).")
         self.corpora.append(done)
 
-    def _kept(self, corpus: SourceCorpus, done: SplitCorpus) -> Iterator[list[Pair]]:
+    def _kept(self, corpus: SourceCorpus, done: SplitCorpus) -> Iterator[Sequence[Pair]]:
         """Blocks of pairs to translate."""
         dropped: Counter[Dropped] = Counter()
         for block in blocks(corpus.read(), self.config.shard_lines):
             done.read += len(block)
             self.task.advance(len(block))
+            if self.config.every_line:
+                yield block
+                continue
             reasons = [source_reason(pair.source, self.config.filters) for pair in block]
             dropped.update(reason for reason in reasons if reason)
             kept = [pair for pair, reason in zip(block, reasons, strict=True) if reason is None]
@@ -160,11 +168,8 @@ class _Splitter:
             yield kept
 
     def _write(self, done: SplitCorpus, pairs: Sequence[Pair]) -> None:
-        source = compress(_text([pair.source for pair in pairs]), STORED)
-        _stored(self.folder, self.shards, SOURCE).write_bytes(source)
-        if done.references:
-            reference = compress(_text([pair.target for pair in pairs]), STORED)
-            _stored(self.folder, self.shards, REFERENCE).write_bytes(reference)
+        for name, content in pack_sources(pairs, references=done.references).items():
+            _stored(self.folder, self.shards, name).write_bytes(content)
         done.shards.append(len(pairs))
         self.shards += 1
 
@@ -177,9 +182,5 @@ def _check_references(corpus: SourceCorpus, pairs: Sequence[Pair]) -> None:
         )
 
 
-def _stored(folder: Path, shard: int, side: str) -> Path:
-    return folder / f"{shard:06d}.{side}{STORED}"
-
-
-def _text(lines: Sequence[str]) -> bytes:
-    return "".join(f"{line}\n" for line in lines).encode()
+def _stored(folder: Path, shard: int, name: str) -> Path:
+    return folder / f"{shard:06d}.{name}"

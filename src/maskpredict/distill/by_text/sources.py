@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from maskpredict.config import to_dict
 from maskpredict.corpus.dataset import Dataset, sha256
 from maskpredict.corpus.ids import ids_path
-from maskpredict.corpus.reading import STDIN, CorpusConfig, Pair, printable, read_lines, read_pairs, with_names
+from maskpredict.corpus.parquet import table_files
+from maskpredict.corpus.reading import (
+    STDIN,
+    CorpusConfig,
+    Pair,
+    printable,
+    read_lines,
+    read_pairs,
+    read_rows,
+    with_names,
+    without_folders,
+)
 from maskpredict.distill.by_text.config import TextConfig, TextDistillConfig
 from maskpredict.errors import UserError
+from maskpredict.languages import Languages
 
 CHECKED_BYTES = 1 << 20
 """Bytes at the start and at the end of a file by which another content is noticed, besides its size."""
@@ -38,7 +51,9 @@ class SourceCorpus:
     @property
     def has_references(self) -> bool:
         """False for monolingual text. Lines of a TSV file may or may not have one."""
-        return self.text is None or self.text.target is not None or self.text.tsv is not None
+        if self.text is None or self.text.target is not None or self.text.tsv is not None:
+            return True
+        return (self.text.jsonl is not None or self.text.parquet is not None) and len(self.text.columns) == 2
 
     def read(self) -> Iterator[Pair]:
         """Sources and references; the reference is `NO_REFERENCE` where there is none."""
@@ -48,7 +63,9 @@ class SourceCorpus:
             return _read_tsv(self.text.tsv)
         if self.text.target is not None:
             return read_pairs(CorpusConfig(source=self.text.source, target=self.text.target))
-        assert self.text.source is not None
+        if self.text.source is None:
+            rows = read_rows(self.text.jsonl, self.text.parquet, self.text.columns)
+            return (Pair(*map(printable, (*row, NO_REFERENCE)[:2])) for row in rows)
         return (Pair(printable(line), NO_REFERENCE) for line in read_lines(self.text.source))
 
     def _read_data(self) -> Iterator[Pair]:
@@ -64,11 +81,38 @@ def source_corpora(config: TextDistillConfig) -> list[SourceCorpus]:
     """The corpora of a configuration, with unique names; files that cannot be read are refused."""
     if config.data is not None:
         return _corpora_of_data(config.data)
-    named = with_names([CorpusConfig(text.name, text.source, text.target, text.tsv) for text in config.text])
-    return [
-        SourceCorpus(corpus.name, 1.0, _fingerprint(text), text)
-        for corpus, text in zip(named, config.text, strict=True)
-    ]
+    languages = Languages(config.source_language, config.target_language)
+    texts = [file for text in config.text for file in _files_of(text, languages)]
+    named = with_names(
+        [CorpusConfig(text.name, text.source, text.target, text.tsv, text.jsonl, text.parquet) for text in texts]
+    )
+    return [SourceCorpus(corpus.name, 1.0, _fingerprint(text), text) for corpus, text in zip(named, texts, strict=True)]
+
+
+def _files_of(text: TextConfig, languages: Languages) -> list[TextConfig]:
+    """The text, or those that a folder or a name with `*` stands for."""
+    if text.folder is not None:
+        corpora = without_folders([CorpusConfig(text.name, folder=text.folder)], languages)
+        return [TextConfig(corpus.name, corpus.source, corpus.target) for corpus in corpora]
+    patterns = {name: getattr(text, name) for name in ("source", "tsv", "jsonl", "parquet")}
+    for name, pattern in patterns.items():
+        if pattern is not None and "*" in pattern.name and text.target is None:
+            files = sorted(pattern.parent.glob(pattern.name))
+            if not files:
+                raise UserError(f"there are no files {pattern}.")
+            return [replace(text, name=_name_of(text.name, file, languages), **{name: file}) for file in files]
+    return [text]
+
+
+def _name_of(prefix: str, file: Path, languages: Languages) -> str:
+    """Name of a text that is one of several files: that of the file without its endings."""
+    stem = file
+    while stem.suffix in (*_ENDINGS, f".{languages.source}"):
+        stem = stem.with_suffix("")
+    return re.sub(r"[^\w.-]", "-", f"{prefix}-{stem.name}" if prefix else stem.name)
+
+
+_ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".txt", ".tsv", ".jsonl", ".parquet", ".arrow")
 
 
 def _corpora_of_data(folder: Path) -> list[SourceCorpus]:
@@ -93,13 +137,18 @@ def _read_tsv(path: Path) -> Iterator[Pair]:
 
 
 def _fingerprint(text: TextConfig) -> str:
-    paths = [path for path in (text.source, text.target, text.tsv) if path is not None]
-    files = [path for path in paths if path != STDIN]
-    if (text.tsv is None) == (text.source is None) or (text.tsv is not None and text.target is not None):
-        raise UserError(f"The text {text.name or 'without a name'} needs either `source`, or `tsv` alone.")
+    sources = [path for path in (text.source, text.tsv, text.jsonl, text.parquet) if path is not None]
+    if len(sources) != 1 or (text.target is not None and text.source is None):
+        raise UserError(
+            f"The text {text.name or 'without a name'} needs either `source`, or one of `tsv`, `jsonl`, `parquet` and "
+            "`folder` alone."
+        )
     digest = hashlib.sha256()
-    for path in files:
-        for value in _ends(path):
+    if text.jsonl is not None or text.parquet is not None:
+        digest.update(" ".join(text.columns).encode())
+    paths = [*sources, *([text.target] if text.target is not None else [])]
+    for file in (file for path in paths if path != STDIN for file in table_files(path)):
+        for value in _ends(file):
             digest.update(value)
     return digest.hexdigest()
 
@@ -120,11 +169,16 @@ def _ends(path: Path) -> list[bytes]:
 def provenance(config: TextDistillConfig, digest: str, corpora: list[SourceCorpus]) -> dict[str, Any]:
     """Everything that the distilled text depends on: settings, SHA-256 of the teacher, text."""
     values = {name: value for name, value in to_dict(config).items() if name not in _NO_INFLUENCE}
-    return {**values, "teacher_sha256": digest, "corpora": {corpus.name: corpus.fingerprint for corpus in corpora}}
+    return {
+        **values,
+        "kind": config.kind,
+        "teacher_sha256": digest,
+        "corpora": {corpus.name: corpus.fingerprint for corpus in corpora},
+    }
 
 
 _NO_INFLUENCE = {
     *("teacher", "out", "data", "text", "device", "threads", "processes", "seconds", "shard", "batch_tokens"),
-    *("parallel_batches", "command_lines", "command_seconds"),
+    *("ray", "parallel_batches", "command_lines", "command_seconds"),
 }
 """Settings that do not change the text: paths, which the checksums stand for, and the use of the machine."""

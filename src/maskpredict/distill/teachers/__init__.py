@@ -21,6 +21,10 @@ def open_teacher(config: TeacherConfig) -> TextTeacher:
         from maskpredict.distill.teachers.command import CommandTeacher
 
         return CommandTeacher(config)
+    if config.kind == "translator":
+        from maskpredict.distill.teachers.translator import TranslatorTeacher
+
+        return TranslatorTeacher(config)
     if config.kind:
         require("teachers", f"the teacher {config.teacher}", [config.kind])
     if config.kind == "transformers":
@@ -38,7 +42,7 @@ def open_teacher(config: TeacherConfig) -> TextTeacher:
 
 def teacher_digest(config: TeacherConfig) -> str:
     """SHA-256 that tells teachers apart: of the weights of a folder, or of a name or command."""
-    folder = Path(config.model) if config.kind else find_model(config.model)
+    folder = find_model(config.model) if config.kind in ("", "translator") else Path(config.model)
     weights = [path for pattern in _WEIGHTS for path in sorted(folder.glob(pattern))]
     parts = [sha256(path) for path in weights] or [config.teacher]
     return parts[0] if len(parts) == 1 else hashlib.sha256("".join(parts).encode()).hexdigest()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
 
 from maskpredict.bounds import FiniteFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from maskpredict.config import check_bounds
@@ -45,7 +45,10 @@ class TeacherConfig:
     """A teacher with its languages, search and arithmetic."""
 
     teacher: str
-    """transformers:FOLDER_OR_NAME, ctranslate2:FOLDER, command:COMMAND, or one of our autoregressive models."""
+    """transformers:FOLDER_OR_NAME, ctranslate2:FOLDER, command:COMMAND, translator:MODEL, or an autoregressive model.
+
+    The last two are models of ours. `translator` takes any of them, and translates as `maskpredict translate` does.
+    """
     source_language: str = ""
     """Code of the language to translate from, e.g. de; part of file names."""
     target_language: str = ""
@@ -56,6 +59,8 @@ class TeacherConfig:
     """The teacher's code of the target language, such as eng_Latn; empty: `target_language`."""
     prefix: str = ""
     """Text in front of every source, such as `translate German to English: ` for T5."""
+    decoding: dict[str, Any] = field(default_factory=dict)
+    """Settings of the search of translator:MODEL, such as `iterations: 4`; missing ones are those of the model."""
     beam_size: PositiveInt = 5
     """Hypotheses the teacher keeps at each step."""
     length_penalty: FiniteFloat = 1.0
@@ -89,6 +94,8 @@ class TeacherConfig:
         check_bounds(self)
         if self.temperature is None and self.top_k:
             raise UserError("top_k is for sampling; give a temperature, too, such as 1.0.")
+        if self.decoding and self.kind != "translator":
+            raise UserError("decoding is for the teacher translator:MODEL; leave it out.")
         if self.temperature is None and self.n is not None and self.n > self.beam_size:
             raise UserError(f"n is {self.n}; it must be between 1 and beam_size ({self.beam_size}).")
 
@@ -99,7 +106,7 @@ class TeacherConfig:
 
     @property
     def kind(self) -> str:
-        """transformers, ctranslate2, command, or empty for one of our models."""
+        """transformers, ctranslate2, command, translator, or empty for an autoregressive model of ours."""
         kind, colon, _ = self.teacher.partition(":")
         return kind if colon and kind in KINDS else ""
 
@@ -109,5 +116,5 @@ class TeacherConfig:
         return self.teacher.removeprefix(f"{self.kind}:") if self.kind else self.teacher
 
 
-KINDS = ("transformers", "ctranslate2", "command")
-"""Kinds of teachers from outside."""
+KINDS = ("transformers", "ctranslate2", "command", "translator")
+"""Words before the colon."""
