@@ -115,3 +115,22 @@ def test_a_folder_of_something_else_is_not_taken_for_the_first(tmp_path: Path) -
     with pytest.raises(OSError, match="not empty"):
         make_meanwhile()
     assert (tmp_path / "out" / "letter.txt").read_text() == "Dear Ada,"
+
+
+def test_a_folder_that_another_process_has_finished_before_is_kept(tmp_path: Path) -> None:
+    make(tmp_path / "out", "first")
+    with new_folder(tmp_path / "out", overwrite=False, marker="marker", first_wins=True) as folder:
+        (folder / "marker").write_text("second")
+    assert (tmp_path / "out" / "marker").read_text() == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_processes_of_one_number_on_two_machines_do_not_meet(tmp_path: Path) -> None:
+    with (
+        new_folder(tmp_path / "out", overwrite=False, marker="mark", first_wins=True) as one,
+        new_folder(tmp_path / "out", overwrite=False, marker="mark", first_wins=True) as two,
+    ):
+        assert one != two
+        (two / "mark").write_text("two")
+        (one / "mark").write_text("one")
+    assert (tmp_path / "out" / "mark").read_text() == "two"

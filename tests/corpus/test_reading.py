@@ -143,7 +143,8 @@ def test_damaged_compression_is_explained(tmp_path: Path, suffix: str, raw: byte
     ],
 )
 def test_a_corpus_is_two_files_or_a_tsv(corpus: CorpusConfig) -> None:
-    with pytest.raises(UserError, match="needs either `source` and `target`, or `tsv`, `parquet` or `folder` alone"):
+    sentence = "needs either `source` and `target`, or `tsv`, `jsonl`, `parquet` or `folder` alone"
+    with pytest.raises(UserError, match=sentence):
         read_pairs(corpus)
 
 
@@ -228,12 +229,68 @@ def test_parquet_holds_columns_or_structs(tmp_path: Path) -> None:
         list(read_pairs(CorpusConfig(parquet=tmp_path / "dataset")))
 
 
+def save_dataset(folder: Path, batches: int) -> None:
+    """Write a folder as `save_to_disk` of Hugging Face datasets does: a stream of batches, and the files' names."""
+    folder.mkdir(parents=True)
+    schema = pyarrow.schema({"id": pyarrow.int64(), "translation": pyarrow.struct({"de": pyarrow.string()})})
+    for name in ("data-00000-of-00001.arrow", "cache-1234.arrow"):
+        with pyarrow.ipc.new_stream(str(folder / name), schema) as stream:
+            for number in range(batches if name.startswith("data") else 1):
+                rows = [{"id": number, "translation": {"de": f"ja {number}"}}, {"id": number, "translation": None}]
+                stream.write_batch(pyarrow.RecordBatch.from_pylist(rows, schema))
+    (folder / "state.json").write_text('{"_data_files": [{"filename": "data-00000-of-00001.arrow"}]}')
+
+
+def test_a_saved_hugging_face_dataset_is_read_without_its_cache(tmp_path: Path) -> None:
+    save_dataset(tmp_path / "dataset" / "train", batches=3)
+    columns = ("translation.de", "id")
+    corpus = CorpusConfig(parquet=tmp_path / "dataset" / "train", columns=columns)
+    expected = [pair for number in range(3) for pair in ((f"ja {number}", str(number)), ("", str(number)))]
+    assert list(read_pairs(corpus)) == expected
+    (tmp_path / "dataset" / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
+    with pytest.raises(UserError, match=r"of several splits; name one: .*dataset/train, .*dataset/test"):
+        list(read_pairs(CorpusConfig(parquet=tmp_path / "dataset", columns=columns)))
+    with pytest.raises(UserError, match=r"has no column 'de'; it has id, translation.de"):
+        list(read_pairs(CorpusConfig(parquet=tmp_path / "dataset" / "train", columns=("de", "id"))))
+    (tmp_path / "none.arrow").write_text("ARROW")
+    with pytest.raises(UserError, match="cannot be read as Arrow"):
+        list(read_pairs(CorpusConfig(parquet=tmp_path / "none.arrow")))
+
+
+def test_json_lines_hold_keys_or_objects(tmp_path: Path) -> None:
+    lines = ['{"translation": {"de": "ja\\n", "en": "yes"}, "id": 1}', '{"translation": {"de": "nein", "en": null}}']
+    file = tmp_path / "news.jsonl.zst"
+    file.write_bytes(compress("\n".join(lines).encode(), ".zst"))
+    corpus = CorpusConfig(jsonl=file, columns=("translation.de", "translation.en"))
+    assert list(read_pairs(corpus)) == [("ja ", "yes"), ("nein", "")]
+    with pytest.raises(UserError, match=r"Line 1 of .* has no 'source'; it has translation, id"):
+        list(read_pairs(CorpusConfig(jsonl=file)))
+    file.write_bytes(compress(b'["ja"]\n', ".zst"))
+    with pytest.raises(UserError, match=r"Line 1 of .* has no 'source'; it is no object"):
+        list(read_pairs(CorpusConfig(jsonl=file)))
+    file.write_bytes(compress(b"ja\n", ".zst"))
+    with pytest.raises(UserError, match=r"Line 1 of .* is not JSON"):
+        list(read_pairs(CorpusConfig(jsonl=file)))
+
+
+def test_the_folder_of_mtdata_stands_for_its_training_parts(tmp_path: Path) -> None:
+    for name in ("train-parts/Statmt-news-16-deu-eng", "tests/Statmt-newstest-2018-deu-eng", "train"):
+        for language in ("deu", "eng"):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / f"{name}.{language}").write_bytes(TEXT)
+    (corpus,) = without_folders([CorpusConfig(folder=tmp_path)], Languages("deu", "eng"))
+    assert corpus.name == "Statmt-news-16-deu-eng"
+    assert len(list(read_pairs(corpus))) == 3
+    with pytest.raises(UserError, match="mtdata: deu, not de"):
+        without_folders([CorpusConfig(folder=tmp_path)], Languages("de", "en"))
+
+
 def test_parquet_that_is_none_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.parquet").write_text("PAR")
     with pytest.raises(UserError, match="cannot be read as Parquet"):
         list(read_pairs(CorpusConfig(parquet=tmp_path / "a.parquet")))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match=r"has no \.parquet files"):
+    with pytest.raises(UserError, match=r"has no \.parquet or \.arrow files"):
         list(read_pairs(CorpusConfig(parquet=tmp_path / "empty")))
     monkeypatch.setattr("maskpredict.corpus.parquet.find_spec", lambda module: None)
     with pytest.raises(UserError, match="needs pyarrow: pip install pyarrow"):

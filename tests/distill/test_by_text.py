@@ -15,9 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 import zstandard
+from typer.testing import CliRunner
 
+from maskpredict.cli import app
 from maskpredict.config import dump_config
 from maskpredict.corpus.compressed import compress
 from maskpredict.corpus.dataset import Dataset
@@ -25,6 +29,7 @@ from maskpredict.corpus.prepare import PrepareConfig, prepare
 from maskpredict.corpus.reading import CorpusConfig, read_lines
 from maskpredict.corpus.vocabulary import VocabularyConfig
 from maskpredict.distill.by_text import FilterConfig, TextConfig, TextDistillConfig, distill_text
+from maskpredict.distill.by_text.config import RayConfig
 from maskpredict.errors import UserError
 from maskpredict.runtime.translator import Translator
 from tests.conftest import toy_sentences, toy_translation
@@ -173,6 +178,57 @@ def test_several_texts_are_files_of_their_own(tmp_path: Path) -> None:
     assert [(corpus.name, corpus.read, corpus.pairs) for corpus in report.corpora] == [("news", 2, 2), ("talks", 3, 2)]
 
 
+def test_tables_and_json_lines_are_sources_with_or_without_references(tmp_path: Path) -> None:
+    rows = [{"text": "eins", "en": "one"}, {"text": "zwei", "en": "two"}]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "table.parquet")
+    text_file(tmp_path, [json.dumps({"doc": {"text": "drei"}})], "crawl.jsonl.gz")
+    texts = (
+        TextConfig(parquet=tmp_path / "table.parquet", columns=("text", "en")),
+        TextConfig(jsonl=tmp_path / "crawl.jsonl.gz", columns=("doc.text",)),
+    )
+    distill_text(config_of(tmp_path, text=texts), quiet=True)
+    assert distilled(tmp_path / "out", "table") == [("eins", "snie"), ("zwei", "iewz")]
+    assert distilled(tmp_path / "out", "crawl") == [("drei", "ierd")]
+    closest = config_of(tmp_path, text=texts[:1], teacher=several(tmp_path, "one", "two"), choose="closest", n=2)
+    distill_text(replace(closest, out=tmp_path / "closest"), quiet=True)
+    assert distilled(tmp_path / "closest", "table") == [("eins", "one"), ("zwei", "two")]
+
+
+def test_a_star_and_a_folder_stand_for_several_files(tmp_path: Path) -> None:
+    for number in range(2):
+        text_file(tmp_path, [f"eins {number}"], f"crawl.{number}.xx.gz")
+    (tmp_path / "pairs").mkdir()
+    text_file(tmp_path / "pairs", ["zwei"], "news.xx.gz")
+    text_file(tmp_path / "pairs", ["two"], "news.yy.gz")
+    options = ["--text", str(tmp_path / "crawl.*.gz"), "--text", str(tmp_path / "pairs"), "-s", "xx", "-t", "yy"]
+    command = ["distill", str(tmp_path / "out"), "--teacher", "command:rev", *options]
+    result = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert result.exit_code == 0, result.stderr
+    assert distilled(tmp_path / "out", "crawl.0") == [("eins 0", "0 snie")]
+    assert distilled(tmp_path / "out", "crawl.1") == [("eins 1", "1 snie")]
+    assert distilled(tmp_path / "out", "news") == [("zwei", "iewz")]
+    with pytest.raises(UserError, match=r"there are no files .*nothing\*"):
+        distill_text(config_of(tmp_path, text=(TextConfig(source=tmp_path / "nothing*"),)), quiet=True)
+
+
+def test_every_line_keeps_empty_repeated_and_failing_lines_in_place(tmp_path: Path) -> None:
+    program = tmp_path / "teacher.py"
+    program.write_text("import sys\nfor line in sys.stdin: print(line.strip().upper()) if 'x' not in line else exit(1)")
+    lines = ["", "eins", "x", "eins", "  ", "zwei"]
+    (tmp_path / "nothing.xx").touch()
+    texts = (TextConfig(source=text_file(tmp_path, lines)), TextConfig(source=tmp_path / "nothing.xx"))
+    teacher = f"command:{sys.executable} {program}"
+    config = config_of(tmp_path, text=texts, teacher=teacher, every_line=True, shard_lines=4, filters=FilterConfig())
+    report = distill_text(config, quiet=True)
+    translations = ["", "EINS", "", "EINS", "", "ZWEI"]
+    assert distilled(tmp_path / "out") == list(zip(lines, translations, strict=True))
+    assert distilled(tmp_path / "out", "nothing") == []
+    assert [corpus.pairs for corpus in report.corpora] == [6, 0]
+    assert dropped(tmp_path / "out") == {"empty source": 2, "not translated": 1}
+    with pytest.raises(UserError, match="every_line is for `text` with choose=best and without filters"):
+        replace(config, filters=FilterConfig(min_score=-1.0), teacher="translator:nowhere")
+
+
 def test_a_line_break_in_a_translation_stays_a_space(tmp_path: Path) -> None:
     program = tmp_path / "teacher.py"
     program.write_text("import sys\nfor line in sys.stdin: print('a\\u2028b\\x85c')\n")
@@ -219,6 +275,26 @@ def test_a_job_array_makes_the_same_bytes_as_one_call(tmp_path: Path) -> None:
     assert merged.finished
     distill_text(replace(config, out=tmp_path / "whole"), quiet=True)
     assert contents(tmp_path / "whole") == contents(config.out)
+
+
+def test_a_shard_that_another_call_has_made_meanwhile_is_not_made_again(tmp_path: Path) -> None:
+    config = config_of(tmp_path, shard_lines=20)
+    program = tmp_path / "teacher.py"
+    program.write_text(
+        "import shutil, sys\n"
+        "from pathlib import Path\n"
+        "shards = Path(sys.argv[1])\n"
+        "for line in sys.stdin: print(line.strip()[::-1])\n"
+        "for name in ('000000', '000001'):\n"  # as if another job had been faster
+        "    shutil.copytree(Path(sys.argv[2]), shards / name, dirs_exist_ok=True)\n"
+    )
+    other = replace(config, out=tmp_path / "other", shard="0/3")
+    distill_text(other, quiet=True)
+    made = tmp_path / "other.shards" / "000000"
+    teacher = f"command:{sys.executable} {program} {tmp_path}/out.shards {made}"
+    distill_text(replace(config, teacher=teacher), quiet=True)
+    first = [(sentence, sentence[::-1]) for sentence in SENTENCES]
+    assert distilled(tmp_path / "out") == [*first[:20], *first[:20], *first[40:]]
 
 
 def test_jobs_that_start_at_the_same_time_share_one_split(tmp_path: Path) -> None:
@@ -450,13 +526,16 @@ def test_a_place_with_other_content_is_refused(tmp_path: Path) -> None:
         ({"n": 2}, "set choose to n_best or closest"),
         ({"shard": "3/3"}, "write it as I/N with I below N"),
         ({"shard": "one"}, "write it as I/N with I below N"),
+        ({"decoding": {"iterations": 4}}, "decoding is for the teacher translator:MODEL"),
+        ({"ray": RayConfig(), "processes": 2}, "set ray.workers instead"),
+        ({"text": (TextConfig(),)}, "needs either `source`, or one of `tsv`, `jsonl`, `parquet` and `folder` alone"),
         ({"text": ()}, "needs either `text` or `data`"),
         ({"source_language": ""}, "give the languages of the text"),
     ],
 )
 def test_impossible_settings_are_refused(tmp_path: Path, changed: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
-        replace(config_of(tmp_path), **changed)
+        distill_text(replace(config_of(tmp_path), **changed), quiet=True)
 
 
 def test_a_score_limit_needs_a_teacher_with_scores(tmp_path: Path) -> None:

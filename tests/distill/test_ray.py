@@ -48,6 +48,7 @@ def cluster() -> Iterator[Cluster]:
     """A cluster of one node with one CPU."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patched.setenv("RAY_AUTH_MODE", "disabled")  # or Ray would write a token into the home folder
         made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
         yield made
         ray.shutdown()

@@ -207,7 +207,7 @@ def _connected(limits: RayConfig) -> Iterator[None]:
         if colon:  # Ray itself would wait for minutes
             socket.create_connection((host, int(port)), CONNECTION_SECONDS).close()
         ray.init(address=limits.address, log_to_driver=False, logging_level=logging.ERROR)
-    except (OSError, ValueError, RuntimeError) as error:
+    except Exception as error:  # Ray raises many kinds, a plain Exception among them
         raise UserError(
             f"no Ray cluster answers at {limits.address} ({_first_line(error)}); start one with `ray start --head`, "
             "name its address, or use --ray local."
