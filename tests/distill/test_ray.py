@@ -22,6 +22,7 @@ from maskpredict.config import dump_config
 from maskpredict.corpus.reading import read_lines
 from maskpredict.distill.by_text import FilterConfig, TextConfig, TextDistillConfig, distill_text
 from maskpredict.distill.by_text.config import RayConfig
+from maskpredict.distill.by_text.ray_workers import RAY_ENVIRONMENT
 from maskpredict.errors import UserError
 from maskpredict.runtime.translator import Translator
 from tests.conftest import toy_sentences
@@ -47,12 +48,26 @@ for line in lines:
 def cluster() -> Iterator[Cluster]:
     """A cluster of one node with one CPU."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        for name, value in RAY_ENVIRONMENT.items():
+            patched.setenv(name, value)
         patched.setenv("RAY_AUTH_MODE", "disabled")  # or Ray would write a token into the home folder
-        made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        made = start_cluster()
         yield made
         ray.shutdown()
         made.shutdown()
+
+
+def start_cluster(attempts: int = 3) -> Cluster:
+    """Start a cluster of one node. Ray gives up after half a minute, which a busy machine may need."""
+    made = Cluster(initialize_head=False)
+    try:
+        made.add_node(num_cpus=1, include_dashboard=False)
+    except Exception:
+        made.shutdown()
+        if attempts == 1:
+            raise
+        return start_cluster(attempts - 1)
+    return made
 
 
 @pytest.fixture

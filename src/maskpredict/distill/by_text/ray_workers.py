@@ -31,6 +31,10 @@ from maskpredict.errors import UserError
 
 POLL_SECONDS = 1.0
 """Interval of looking for machines that joined or left."""
+RAY_ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # nothing leaves the machine unasked
+    "RAY_raylet_start_wait_time_s": "120",  # a cluster that is started on a busy machine takes its time
+}
 CONNECTION_SECONDS = 10.0
 """Time in which the cluster's first machine must answer."""
 MAX_LOSSES = 5
@@ -201,7 +205,8 @@ def _connected(limits: RayConfig) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing leaves the machine unasked
+    for name, value in RAY_ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
     try:
         host, colon, port = limits.address.rpartition(":")
         if colon:  # Ray itself would wait for minutes

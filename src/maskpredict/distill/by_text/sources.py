@@ -83,10 +83,14 @@ def source_corpora(config: TextDistillConfig) -> list[SourceCorpus]:
         return _corpora_of_data(config.data)
     languages = Languages(config.source_language, config.target_language)
     texts = [file for text in config.text for file in _files_of(text, languages)]
+    fingerprints = [_fingerprint(text) for text in texts]
     named = with_names(
         [CorpusConfig(text.name, text.source, text.target, text.tsv, text.jsonl, text.parquet) for text in texts]
     )
-    return [SourceCorpus(corpus.name, 1.0, _fingerprint(text), text) for corpus, text in zip(named, texts, strict=True)]
+    return [
+        SourceCorpus(corpus.name, 1.0, fingerprint, text)
+        for corpus, fingerprint, text in zip(named, fingerprints, texts, strict=True)
+    ]
 
 
 def _files_of(text: TextConfig, languages: Languages) -> list[TextConfig]:
