@@ -67,7 +67,7 @@ def open_page(url: str, new_context: Callable[..., BrowserContext]) -> Iterator[
     def make(fragment: str = "", **options: Any) -> Page:
         page = new_context(**options).new_page()
         page.context.on("request", lambda request: requested.append(request.url))
-        page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+        page.on("console", lambda message: complaints.append(f"{message.type}: {message.text} {message.location}"))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(url + fragment)
         return page
