@@ -41,8 +41,8 @@ class Case:
     """A translation and its machines."""
 
     lines: int = 1_000_000_000
-    lines_per_second: float = 9_180.0
-    """Of one worker, such as `de-en` with four passes on an H200."""
+    lines_per_second: float = 2_533.0
+    """Of one worker, such as `de-en-ar` with five beams on an H200."""
     workers: int = 64
     shard_lines: int = 200_000
     slow_share: float = 0.03
@@ -51,7 +51,7 @@ class Case:
     """Times as long that these take."""
     jitter: float = 0.1
     """Standard deviation of the logarithm of a shard's time."""
-    hours_between_deaths: float = 24.0
+    hours_between_deaths: float = 6.0
     """Mean of one worker; as for machines that may be taken away at any time."""
     seconds_to_return: float = 600.0
     """From a worker's death to the next one that has loaded the model."""

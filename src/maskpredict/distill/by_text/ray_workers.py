@@ -192,11 +192,17 @@ class RayWorkers:
 
 def _for_workers(config: TextDistillConfig, limits: RayConfig) -> TextDistillConfig:
     """The configuration of a worker: without deadline, and with paths that hold in any working folder."""
-    kind, model = config.kind, config.model
-    if kind != "command" and Path(model).exists():
-        model = str(Path(model).resolve())
-    teacher = f"{kind}:{model}" if kind else model
-    return replace(config, teacher=teacher, seconds=None, ray=None, threads=config.threads or limits.cpus)
+    filters = replace(config.filters, reverse=_absolute(config.filters.reverse))
+    threads = config.threads or limits.cpus
+    return replace(config, teacher=_absolute(config.teacher), filters=filters, seconds=None, ray=None, threads=threads)
+
+
+def _absolute(teacher: str) -> str:
+    """A teacher in a folder by its full path; others as they are."""
+    kind, colon, model = teacher.rpartition(":")
+    if not model or teacher.startswith("command:") or not Path(model).exists():
+        return teacher
+    return f"{kind}{colon}{Path(model).resolve()}"
 
 
 @contextmanager
