@@ -22,9 +22,11 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import ray
@@ -48,13 +50,48 @@ def timed(call: Callable[[], object]) -> dict[str, float]:
     return {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
 
 
-def lines_per_second(config: TextDistillConfig, workers: int) -> float:
-    """Throughput of a distillation, from the first finished shard of each worker to the last shard."""
-    shutil.rmtree(config.out.with_name(f"{config.out.name}.shards"), ignore_errors=True)
-    distill_text(replace(config, shard=ALL_SHARDS), quiet=True)
+@dataclass(frozen=True)
+class Moment:
+    """Finished shards at some time, and the CPU seconds of this process and of all that it started."""
+
+    shards: int
+    time: float
+    cpu_seconds: float
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of this process and all below it, those that have ended included."""
+    ticks, parents = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            fields = path.read_text().rpartition(")")[2].split()
+            parents[int(path.parent.name)] = int(fields[1])
+            ticks[int(path.parent.name)] = sum(map(int, fields[11:15]))
+    ours = {os.getpid()}
+    while more := {process for process, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+    return sum(ticks.get(process, 0) for process in ours) / os.sysconf("SC_CLK_TCK")
+
+
+def measured(config: TextDistillConfig, workers: int) -> dict[str, float]:
+    """Throughput and CPU time of a distillation, from when each worker may have made a shard to the last shard."""
     folder = config.out.with_name(f"{config.out.name}.shards")
-    finished = sorted(shard.stat().st_mtime for shard in folder.glob("??????"))
-    return (len(finished) - workers) * config.shard_lines / (finished[-1] - finished[workers - 1])
+    shutil.rmtree(folder, ignore_errors=True)
+    distill_text(replace(config, seconds=0.0, ray=None), quiet=True)  # splits
+    moments: list[Moment] = []
+    work = Thread(target=distill_text, args=(replace(config, shard=ALL_SHARDS),), kwargs={"quiet": True})
+    work.start()
+    while work.is_alive():
+        moments.append(Moment(len(list(folder.glob("??????"))), time.monotonic(), cpu_seconds()))
+        work.join(timeout=0.05)
+    last = next(moment for moment in moments if moment.shards == moments[-1].shards)
+    first = next(moment for moment in moments if moment.shards >= workers)
+    lines = (last.shards - first.shards) * config.shard_lines
+    return {
+        "lines_per_second": lines / (last.time - first.time),
+        "lines_per_cpu_second": lines / (last.cpu_seconds - first.cpu_seconds),
+        "load": os.getloadavg()[0],
+    }
 
 
 def scaling(config: TextDistillConfig, rounds: int) -> list[dict[str, Any]]:
@@ -66,10 +103,11 @@ def scaling(config: TextDistillConfig, rounds: int) -> list[dict[str, Any]]:
         for row in rows:
             workers = row.get("workers")
             own = replace(config, ray=RayConfig(workers=workers) if workers else None)
-            row["rounds"].append({"lines_per_second": lines_per_second(own, workers or 1), "load": os.getloadavg()[0]})
+            row["rounds"].append(measured(own, workers or 1))
             print(row["where"], workers, row["rounds"][-1], flush=True)
     for row in rows:
-        row["lines_per_second"] = statistics.median(one["lines_per_second"] for one in row["rounds"])
+        for name in ("lines_per_second", "lines_per_cpu_second"):
+            row[name] = statistics.median(one[name] for one in row["rounds"])
     return rows
 
 
