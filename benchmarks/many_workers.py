@@ -1,6 +1,6 @@
 """Cost of the work around a teacher: splitting, Ray, shards and merging; and throughput of one and two workers.
 
-    python benchmarks/many_workers.py de-en-shallow sources.de.xz results.json --lines 2000 --rounds 3
+    python benchmarks/many_workers.py de-en-shallow sources.de.xz results.json --lines 240 --shard-lines 20
 
 1. The same lines are translated by one process, and on a local Ray cluster by one worker and by two, in turns. Each
    computes on one thread. Throughput counts from the first finished shard on: starting Ray and loading the model are
@@ -52,25 +52,32 @@ def timed(call: Callable[[], object]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Moment:
-    """Finished shards at some time, and the CPU seconds of this process and of all that it started."""
+    """Finished shards at some time, and CPU seconds until then."""
 
     shards: int
     time: float
     cpu_seconds: float
+    """Of this process and of Ray's workers."""
+    daemon_seconds: float
+    """Of the other processes of Ray, which hardly depend on the work but on the time that passes."""
 
 
-def cpu_seconds() -> float:
-    """CPU seconds of this process and all below it, those that have ended included."""
+def moment(shards: int) -> Moment:
+    """The CPU seconds until now."""
     ticks, parents = {}, {}
+    workers = {os.getpid()}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended
-            fields = path.read_text().rpartition(")")[2].split()
-            parents[int(path.parent.name)] = int(fields[1])
-            ticks[int(path.parent.name)] = sum(map(int, fields[11:15]))
+            name, _, fields = path.read_text().partition("(")[2].rpartition(") ")
+            process = int(path.parent.name)
+            parents[process] = int(fields.split()[1])
+            ticks[process] = sum(map(int, fields.split()[11:13])) / os.sysconf("SC_CLK_TCK")
+            workers |= {process} if name.startswith("ray::") else set()
     ours = {os.getpid()}
     while more := {process for process, parent in parents.items() if parent in ours} - ours:
         ours |= more
-    return sum(ticks.get(process, 0) for process in ours) / os.sysconf("SC_CLK_TCK")
+    worked = sum(ticks[process] for process in ours & workers)
+    return Moment(shards, time.monotonic(), worked, sum(ticks[process] for process in ours) - worked)
 
 
 def measured(config: TextDistillConfig, workers: int) -> dict[str, float]:
@@ -82,14 +89,16 @@ def measured(config: TextDistillConfig, workers: int) -> dict[str, float]:
     work = Thread(target=distill_text, args=(replace(config, shard=ALL_SHARDS),), kwargs={"quiet": True})
     work.start()
     while work.is_alive():
-        moments.append(Moment(len(list(folder.glob("??????"))), time.monotonic(), cpu_seconds()))
-        work.join(timeout=0.05)
-    last = next(moment for moment in moments if moment.shards == moments[-1].shards)
-    first = next(moment for moment in moments if moment.shards >= workers)
+        shards = len(list(folder.glob("??????")))
+        if not moments or shards > moments[-1].shards:
+            moments.append(moment(shards))
+        work.join(timeout=0.2)
+    first, last = next(one for one in moments if one.shards >= workers), moments[-1]
     lines = (last.shards - first.shards) * config.shard_lines
     return {
         "lines_per_second": lines / (last.time - first.time),
         "lines_per_cpu_second": lines / (last.cpu_seconds - first.cpu_seconds),
+        "daemon_cpus": (last.daemon_seconds - first.daemon_seconds) / (last.time - first.time),
         "load": os.getloadavg()[0],
     }
 
@@ -106,24 +115,22 @@ def scaling(config: TextDistillConfig, rounds: int) -> list[dict[str, Any]]:
             row["rounds"].append(measured(own, workers or 1))
             print(row["where"], workers, row["rounds"][-1], flush=True)
     for row in rows:
-        for name in ("lines_per_second", "lines_per_cpu_second"):
+        for name in ("lines_per_second", "lines_per_cpu_second", "daemon_cpus"):
             row[name] = statistics.median(one[name] for one in row["rounds"])
     return rows
 
 
-def driver(config: TextDistillConfig, lines: int) -> dict[str, float]:
-    """CPU seconds of the driver for a shard of so many lines, from runs of few and of many shards."""
+def driver(config: TextDistillConfig, lines: int, shards: int) -> dict[str, float]:
+    """CPU seconds of the driver for a shard of so many lines, joining the cluster and the wait for workers included."""
+    text = [line for line in read_lines(config.text[0].source or Path()) if line]
+    source = config.out.with_name("copied.txt")
+    with source.open("w", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in itertools.islice(itertools.cycle(text), shards * lines))
     cat = replace(config, teacher="command:cat", every_line=True, shard_lines=lines, ray=RayConfig(workers=2))
-    text = [line for line in read_lines(cat.text[0].source or Path()) if line]
-    spent = {}
-    for shards in (4, 24):
-        source = cat.out.with_name(f"{shards}.txt")
-        with source.open("w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in itertools.islice(itertools.cycle(text), shards * lines))
-        own = replace(cat, text=(TextConfig(source=source),), out=cat.out.with_name(f"cat-{shards}"))
-        distill_text(replace(own, seconds=0.0), quiet=True)  # splits
-        spent[shards] = timed(partial(distill_text, replace(own, shard=ALL_SHARDS), quiet=True))
-    return {"lines": lines, "cpu_seconds": (spent[24]["cpu_seconds"] - spent[4]["cpu_seconds"]) / 20}
+    cat = replace(cat, text=(TextConfig(source=source),), out=config.out.with_name("copied"))
+    distill_text(replace(cat, seconds=0.0), quiet=True)  # splits
+    spent = timed(partial(distill_text, replace(cat, shard=ALL_SHARDS), quiet=True))
+    return {"lines": lines, "shards": shards, "cpu_seconds_per_shard": spent["cpu_seconds"] / shards}
 
 
 def splitting_and_merging(config: TextDistillConfig, lines: int, shard_lines: int) -> dict[str, Any]:
@@ -205,8 +212,8 @@ def main() -> None:
             "model": arguments.model,
             "lines": arguments.lines,
             "shard_lines": arguments.shard_lines,
-            "split_and_merge": splitting_and_merging(everything, 400_000, 20_000),
-            "driver": driver(everything, 20_000),
+            "split_and_merge": splitting_and_merging(everything, 100_000, 20_000),
+            "driver": driver(everything, 20_000, 16),
         }
         result["folders"] = [folder_of_shards(scratch / str(shards), shards) for shards in (5_000, 50_000)]
         result["scaling"] = scaling(config, arguments.rounds)
