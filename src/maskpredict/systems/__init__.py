@@ -43,6 +43,7 @@ SYSTEMS: dict[str, SystemEntry] = {
     "alignment": SystemEntry("systems.alignment:Alignment", "decoding.alignment:AlignmentDecoder"),
     "ctc": SystemEntry("systems.ctc:CTC", "decoding.alignment:CTCDecoder"),
     "refinement": SystemEntry("systems.refinement:Refinement", "decoding.masked:RefinementDecoder"),
+    "insertion": SystemEntry("systems.insertion:Insertion", "decoding.insertion:InsertionDecoder"),
     "fairseq_cmlm": SystemEntry("systems.fairseq_cmlm:FairseqCMLM", "decoding.framed:FramedDecoder"),
     "fairseq_cmlm_relative": SystemEntry("systems.fairseq_cmlm:FairseqRelativeCMLM", "decoding.framed:FramedDecoder"),
 }

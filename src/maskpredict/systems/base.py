@@ -78,6 +78,10 @@ class System(nn.Module, ABC):
         """Return the decoder's inputs [B, T, D] for drafts; `owner_B` is the row of each draft's source."""
         return self.transformer.target(tokens_BT, target.positions)
 
+    def output_states(self, hidden: Tensor, target: Layout) -> Tensor:
+        """Return the vectors that the output projection reads, for the decoder's output [..., D]."""
+        return hidden
+
     @property
     def device(self) -> torch.device:
         """The device of the weights."""

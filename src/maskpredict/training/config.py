@@ -16,6 +16,7 @@ from maskpredict.bounds import (
 from maskpredict.config import check_bounds
 from maskpredict.errors import UserError
 from maskpredict.model.config import preset
+from maskpredict.systems.order_config import OrderConfig
 from maskpredict.systems.reveal_config import RevealConfig
 
 Seed = Annotated[int, Bounds(at_least=0, below=2**63)]
@@ -79,7 +80,7 @@ class TrainConfig:
     run: str
     """Folder of the run: checkpoints, metrics and the finished model; an interrupted run continues from it."""
     system: str = "cmlm"
-    """System to train: cmlm, alignment, autoregressive, fertility, ctc or refinement."""
+    """System to train: cmlm, alignment, autoregressive, fertility, ctc, refinement or insertion."""
     preset: str = "base"
     """Size of the model: tiny, small, base or large."""
     model: dict[str, Any] = field(default_factory=dict)
@@ -91,6 +92,8 @@ class TrainConfig:
     """Share of the target probability spread over the whole vocabulary; ctc and alignment models learn without."""
     reveal: RevealConfig = field(default_factory=RevealConfig)
     """How much of its target an alignment model sees; other systems have no use for it."""
+    order: OrderConfig = field(default_factory=OrderConfig)
+    """Order of insertions that an insertion model learns; other systems have no use for it."""
     steps: PositiveInt = 300_000
     """Updates of the whole run."""
     seconds: PositiveFloat | None = None
@@ -136,3 +139,5 @@ class TrainConfig:
             )
         if self.system != "alignment" and self.reveal != RevealConfig():
             raise UserError(f"reveal is for system=alignment; leave it out of a run with system={self.system}.")
+        if self.system != "insertion" and self.order != OrderConfig():
+            raise UserError(f"order is for system=insertion; leave it out of a run with system={self.system}.")
