@@ -13,13 +13,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from maskpredict.decoding.arrays import array_namespace, device
 from maskpredict.decoding.beam import longest_target
 from maskpredict.decoding.decoder import Decoder, StartedTranslation
 from maskpredict.decoding.engine import Encoded, Query
 from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.decoding.pausing import pause
 from maskpredict.decoding.settings import InsertionSettings
+from maskpredict.decoding.whole_drafts import predict_all
 
 Word = tuple[int, float]
 """A token and its log-probability when it was inserted."""
@@ -93,24 +93,11 @@ class InsertionDecoder(Decoder):
         return lambda: hypotheses
 
     def _ask(self, encoded: Encoded, settings: InsertionSettings) -> AskSlots:
-        query = Query(settings.suppress_tokens, end_penalty=settings.end_penalty)
-
         def ask(canvases: list[Canvas], owner: list[int]) -> list[list[Word]]:
-            pause()
-            answers: dict[int, list[Word]] = {}
-            for rows in encoded.groups([len(canvas.ids) for canvas in canvases]):
-                lengths = [len(canvases[row].ids) for row in rows]
-                passes = encoded.passes([owner[row] for row in rows], lengths)
-                tokens_BT = passes.array([canvases[row].ids for row in rows], self.engine.special.pad)
-                xp, place = array_namespace(tokens_BT), device(tokens_BT)
-                lengths_B = xp.asarray(lengths, device=place)
-                valid_BT = xp.arange(tokens_BT.shape[1], device=place)[None, :] < lengths_B[:, None]
-                predicted = passes.predict(tokens_BT, valid_BT, query)
-                for row, tokens, log_probs in zip(
-                    rows, predicted.tokens_BT.tolist(), predicted.log_probs_BT.tolist(), strict=True
-                ):
-                    answers[row] = list(zip(tokens, log_probs, strict=True))[: len(canvases[row].ids)]
-            return [answers[row] for row in range(len(canvases))]
+            ids = [canvas.ids for canvas in canvases]
+            suppress, pad = settings.suppress_tokens, self.engine.special.pad
+            answers = predict_all(encoded, ids, owner, suppress, pad=pad, end_penalty=settings.end_penalty)
+            return [list(zip(answer.tokens, answer.log_probs, strict=True)) for answer in answers]
 
         return ask
 
@@ -139,11 +126,12 @@ class InsertionDecoder(Decoder):
             rows = runner.array([[target[place] for place in shown]], self.engine.special.pad)
             slots_TV = np.asarray(runner.log_probs(rows, query))
             passes += 1
-            best = [
-                max(range(left + 1, right), key=lambda place, slot=slot: slots_TV[slot, target[place]], default=None)
-                for slot, (left, right) in enumerate(zip([-1, *shown], shown, strict=False))
-            ]
-            new = {place: float(slots_TV[slot, target[place]]) for slot, place in enumerate(best) if place is not None}
+            new: dict[int, float] = {}  # the surest place of each slot that lacks words
+            for slot, (left, right) in enumerate(zip([-1, *shown], shown, strict=False)):
+                lacking = range(left + 1, right)
+                if lacking:
+                    fit = [float(slots_TV[slot, target[place]]) for place in lacking]
+                    new[lacking[fit.index(max(fit))]] = max(fit)
             if not new:
                 log_probs[-1] = float(slots_TV[-1, end])
                 return Hypothesis(list(target), log_probs, sum(log_probs) / len(log_probs), passes)

@@ -1,4 +1,5 @@
-"""Decoding settings, one class for each decoder: mask-predict, alignments, refinement, one pass, insertion, beam search."""
+"""Decoding settings, one class for each decoder: mask-predict, alignments, refinement, CTC, fertilities, insertion and
+beam search."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from maskpredict.bounds import Bounds
 from maskpredict.decoding.strategies import STRATEGIES, Iterations
 from maskpredict.errors import UserError
 
-MAX_ITERATIONS, MAX_LENGTH_CANDIDATES = 512, 128
+MAX_ITERATIONS, MAX_LENGTH_CANDIDATES, MAX_SAMPLES = 512, 128, 1_000
 """More passes than a target has tokens change nothing; with more candidates a sentence takes minutes."""
 
 
@@ -138,7 +139,7 @@ class RefinementSettings(MaskPredictSettings):
 
 @dataclass(frozen=True)
 class OnePassSettings:
-    """Settings of a model that decodes in one pass."""
+    """Settings of a model that has one translation, in one pass."""
 
     num_hypotheses: int = 1
     """There is only one translation."""
@@ -155,6 +156,51 @@ class OnePassSettings:
     def __post_init__(self) -> None:
         if self.num_hypotheses != 1:
             raise UserError(f"num_hypotheses is {self.num_hypotheses}; this model has one translation of a sentence.")
+
+
+Fertilities = Literal["argmax", "average", "sample"]
+
+
+@dataclass(frozen=True)
+class FertilitySettings:
+    """Settings of a model with fertilities, which decodes in one pass."""
+
+    fertilities: Fertilities = "argmax"
+    """Copies of each source word: as many as are likeliest (argmax), as many as there are on average (average), or
+    several drawn at random (sample), each of which gives a translation."""
+    samples: int = 10
+    """Translations of a sentence with `sample`, of which the best is kept; a judge chooses better."""
+    seed: DecodingSeed = 1
+    """Seed of `sample`."""
+    num_hypotheses: int = 1
+    """Number of translations to return, best first."""
+    suppress_tokens: tuple[int, ...] = ()
+    """Ids that are never produced."""
+
+    @property
+    def choices(self) -> int:
+        """Number of finished translations of a sentence to choose from."""
+        return self.samples if self.fertilities == "sample" else 1
+
+    @property
+    def drafts_per_sentence(self) -> int:
+        """Number of targets a sentence is decoded into side by side."""
+        return self.choices
+
+    def most_passes(self, positions: int) -> int:
+        """Return 1."""
+        return 1
+
+    def __post_init__(self) -> None:
+        if self.fertilities not in get_args(Fertilities):
+            raise UserError(f"fertilities is {self.fertilities!r}; choose one of {', '.join(get_args(Fertilities))}.")
+        if not 1 <= self.samples <= MAX_SAMPLES:
+            raise UserError(f"samples is {self.samples}; use 1 to {MAX_SAMPLES}.")
+        if not 1 <= self.num_hypotheses <= self.choices:
+            raise UserError(
+                f"num_hypotheses is {self.num_hypotheses}; it must be between 1 and the number of samples, and is 1 "
+                "without fertilities=sample."
+            )
 
 
 Insertions = Literal["parallel", "greedy"]

@@ -32,8 +32,8 @@ def left_to_right(step: Step) -> Array:
 def random_order(step: Step) -> Array:
     """Keep a random one of the masked tokens each pass, whatever its confidence.
 
-    Wang & Cho (2019) fill in a sentence so. They draw the tokens, too, which a translation does not want. The order is a
-    function of the seed and of the target's length, so that it depends on neither the batch nor the library.
+    Wang & Cho (2019) fill in a sentence so. They draw the tokens, too, which a translation does not want. The order is
+    a function of the seed and of the target's length, so that it depends on neither the batch nor the library.
     """
     xp = array_namespace(step.masked_BT)
     size_B1 = xp.sum(xp.astype(step.free_BT, xp.int64), axis=1)[:, None]

@@ -40,6 +40,8 @@ class EncoderOutput:
     """Log-probabilities of target lengths; for systems that predict them."""
     positions_B: Tensor | None = None
     """Target positions of each source; for systems that do not predict lengths."""
+    fertility_log_probs_BSC: Tensor | None = None
+    """Log-probabilities of the number of target words that each source word becomes; for systems that predict it."""
     states_BTD: Tensor | None = None
     """Decoder inputs in place of token embeddings; for systems whose decoder starts from the source."""
 

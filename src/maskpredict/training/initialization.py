@@ -12,6 +12,7 @@ from pathlib import Path
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder import ModelFolder
 from maskpredict.model.module_weights import weights_of
+from maskpredict.model.parameter_shapes import parameter_shapes
 from maskpredict.model.stored_weights import Array
 from maskpredict.systems.base import System
 
@@ -21,11 +22,15 @@ _LAYER = re.compile(r"(?<=^transformer\.)(encoder|decoder)\.(\d+)(?=\.)")
 def initial_weights(system: System, folder: Path) -> dict[str, Array]:
     """All weights of a system: those of the model in `folder` where it has them, otherwise the system's.
 
-    A student may start from its teacher: they share the transformer, and the length head keeps its random weights.
+    A student may start from its teacher: they share the transformer, and what only the student has, such as the length
+    head, keeps its random weights.
     """
     start, weights = ModelFolder.read(folder), weights_of(system)
     names = {name: _counterpart(name, start.config, system.config) for name in weights}
-    heads = {name: weight for name, weight in weights.items() if not name.startswith("transformer.")}
+    vocabularies = system.vocabulary.source_size, system.vocabulary.target_size
+    shared = parameter_shapes("autoregressive", system.config, *vocabularies)
+    assert shared is not None
+    heads = {name: weight for name, weight in weights.items() if name not in shared}
     return {**heads, **{name: start.weights[other] for name, other in names.items() if other in start.weights}}
 
 
