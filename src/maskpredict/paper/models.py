@@ -19,6 +19,7 @@ from maskpredict.errors import UserError
 from maskpredict.languages import Languages
 from maskpredict.model.folder import CARD_FILE, ModelFolder
 from maskpredict.model.stored_weights import Weights, parameter_count
+from maskpredict.model.training_record import TrainingRecord
 from maskpredict.runtime.find_model import find_model
 from maskpredict.runtime.translator import Translator
 
@@ -34,6 +35,7 @@ TITLES = {
     "fertility": "NAT with fertility",
     "ctc": "CTC",
     "refinement": "iterative refinement",
+    "insertion": "insertion",
 }
 """Roles of the models in the paper's tables, and their names there."""
 
@@ -72,16 +74,16 @@ class LoadedModels:
 
     def __init__(self, competitors: Competitors, languages: Languages) -> None:
         self.competitors, self.languages = competitors, languages
-        self._loaded: dict[tuple[str, str, str], Translator | UserError] = {}
+        self._loaded: dict[tuple[str, str, str, str], Translator | UserError] = {}
         self._fingerprints: dict[str, str] = {}
 
-    def translator(self, role: str, *, device: str = "", compute_type: str = "") -> Translator:
-        """Translator of this role, on the study's device unless another is given."""
+    def translator(self, role: str, *, device: str = "", compute_type: str = "", judge: str = "") -> Translator:
+        """Translator of this role, on the study's device unless another is given; `judge` is a role, too."""
         device = device or self.competitors.device
         compute_type = compute_type or self.competitors.compute_type
-        key = (role, device, compute_type)
+        key = (role, device, compute_type, judge)
         if key not in self._loaded:
-            self._loaded[key] = _result_or_error(lambda: self._load(role, device, compute_type))
+            self._loaded[key] = _result_or_error(lambda: self._load(*key))
         loaded = self._loaded[key]
         if isinstance(loaded, UserError):
             raise loaded
@@ -111,6 +113,20 @@ class LoadedModels:
             return ""
         return f"{config.width}/{config.hidden}"
 
+    def parameters(self, role: str) -> int | None:
+        """Number of a model's weights; None if there is no such model."""
+        try:
+            return parameter_count(self._weights(role))
+        except UserError:
+            return None
+
+    def training(self, role: str) -> TrainingRecord | None:
+        """How a model was trained; None if there is no such model, or its folder does not say."""
+        try:
+            return ModelFolder.read(find_model(self._path(role))).training
+        except UserError:
+            return None
+
     def facts(self) -> tuple[ModelFacts, ...]:
         """Descriptions of all models used so far, including those whose translations came from the cache."""
         for role in self._fingerprints:
@@ -132,11 +148,11 @@ class LoadedModels:
             raise UserError(f"no {role} model was given.")
         return self.competitors.paths[role]
 
-    def _load(self, role: str, device: str, compute_type: str) -> Translator:
-        path = self._path(role)
+    def _load(self, role: str, device: str, compute_type: str, judge: str) -> Translator:
+        path, judge_path = self._path(role), self._path(judge) if judge else None
         with _naming(role):
             # `Translator` checks the compute type; not every device supports every one.
-            translator = Translator(path, device=device, compute_type=cast(Any, compute_type))
+            translator = Translator(path, device=device, compute_type=cast(Any, compute_type), judge=judge_path)
         languages, wanted = translator.languages, self.languages
         if languages != wanted:
             raise UserError(

@@ -71,7 +71,7 @@ def corrupted(target: Tokens, vocabulary: int) -> Tensor:
     kind = torch.randint(3, ids.shape, device=ids.device)
     is_corrupted = torch.rand(ids.shape, device=ids.device) < CORRUPTED_SHARE
     any_word = torch.randint_like(ids, vocabulary)
-    moves_on = is_corrupted & (kind != 1) & ~last
+    moves_on = is_corrupted & (kind != 1) & ~last & layout.valid
     carried = moved_right(ids, moves_on)
     swapped = is_corrupted & (kind == 2) & ~last
     replaced = torch.where(swapped, ids.roll(-1, -1), carried)

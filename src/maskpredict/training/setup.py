@@ -10,9 +10,11 @@ from torch import Tensor
 
 from maskpredict.corpus.dataset import Dataset, ParallelIds
 from maskpredict.errors import UserError
+from maskpredict.model.checksum import checksum_of
 from maskpredict.model.config import preset
-from maskpredict.model.folder import ModelFolder
+from maskpredict.model.folder import WEIGHTS_FILE, ModelFolder, read_description
 from maskpredict.model.module_weights import load_weights
+from maskpredict.model.training_record import RANDOM, TrainingRecord
 from maskpredict.systems import find_system, vocabulary_of
 from maskpredict.systems.alignment import Alignment
 from maskpredict.systems.base import System
@@ -21,7 +23,9 @@ from maskpredict.training.config import TrainConfig
 from maskpredict.training.initialization import initial_weights
 
 
-def save_model(folder: Path, system: System, weights: dict[str, Tensor], dataset: Dataset) -> None:
+def save_model(
+    folder: Path, system: System, weights: dict[str, Tensor], dataset: Dataset, training: TrainingRecord
+) -> None:
     """Write a model folder for a system trained on a dataset."""
     special = system.special
     ModelFolder(
@@ -31,7 +35,17 @@ def save_model(folder: Path, system: System, weights: dict[str, Tensor], dataset
         dataset.tokenizers,
         {name: tensor.numpy() for name, tensor in weights.items()},
         {"suppress_tokens": [special.pad, special.bos, special.mask]},
+        training=training,
     ).write(folder, overwrite=True)
+
+
+def start_of(config: TrainConfig) -> str:
+    """The initial weights of a run, as `TrainingRecord` names them."""
+    if not config.start_from:
+        return RANDOM
+    folder = Path(config.start_from)
+    system = read_description(folder)["system"]
+    return f"{system} {checksum_of(folder / WEIGHTS_FILE).rpartition(':')[2][:8]}"
 
 
 def new_system(config: TrainConfig, dataset: Dataset) -> System:
