@@ -61,7 +61,7 @@ def test_other_engines_refuse(insertion_folder: Path, engine: str, compute_type:
     ("settings", "sentence"),
     [
         ({"iterations": 4}, "iterations is not a setting of insertion models; they have insertions"),
-        ({"insertions": "serial"}, "choose parallel or greedy"),
+        ({"insertions": "serial"}, "must be one of parallel, greedy"),
     ],
 )
 def test_settings_of_other_systems_are_refused(
