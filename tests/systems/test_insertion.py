@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from maskpredict import Translator
 from maskpredict.decoding.decoder import Decoder
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import InsertionSettings
+from maskpredict.engines.torch.loading import load_system
 from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens, pad
+from maskpredict.model.folder import ModelFolder
 from maskpredict.systems.base import System
 from maskpredict.systems.insertion import Insertion, random_canvas
 from maskpredict.systems.order_config import OrderConfig
@@ -107,15 +113,17 @@ def test_every_size_of_canvas_is_as_likely_and_the_end_mark_is_always_there() ->
 def lean_towards_the_end(model: Insertion, by: float) -> None:
     """Raise the logit of the end mark in every slot: else a model that has learned nothing hardly ever ends."""
     end_D = model.transformer.output.weight[EOS]
-    model.slot.bias += by * end_D / end_D.square().sum()
+    model.slot.bias.add_(by * end_D / end_D.square().sum())
 
 
-def grown(model: Insertion, source: Sequence[int], longest: int, *, one: bool) -> tuple[list[int], int]:
+def grown(
+    model: Insertion, source: Sequence[int], longest: int, suppressed: tuple[int, ...], *, one: bool
+) -> tuple[list[int], int]:
     """The canvas after the last pass and the number of passes, in the words of the specification."""
     canvas, passes = [EOS], 0
     while len(canvas) < longest:
         logits_TV = slots_of_one(model, source, canvas)
-        logits_TV[:, list(SUPPRESSED)] = -math.inf
+        logits_TV[:, list(suppressed)] = -math.inf
         best = logits_TV.log_softmax(-1).max(-1)
         slots = [slot for slot, token in enumerate(best.indices.tolist()) if token != EOS]
         passes += 1
@@ -130,17 +138,33 @@ def grown(model: Insertion, source: Sequence[int], longest: int, *, one: bool) -
 @pytest.mark.parametrize("insertions", ["parallel", "greedy"])
 @torch.inference_mode()
 def test_a_target_grows_in_all_slots_or_in_the_surest(
-    model: Insertion, decoder: Decoder, sources: list[tuple[int, ...]], insertions: str
+    insertion_folder: Path, decoder_of: Callable[[System], Decoder], sentences: list[str], insertions: str
 ) -> None:
-    lean_towards_the_end(model, 3.0)
-    settings = InsertionSettings(insertions=insertions, suppress_tokens=SUPPRESSED)  # type: ignore[arg-type]
-    actual = decoder.translate([Request(source) for source in sources], settings)
+    folder = ModelFolder.read(insertion_folder)
+    model, encode = load_system(folder), folder.tokenizers.source.encode
+    assert isinstance(model, Insertion)
+    suppressed = tuple(folder.generation["suppress_tokens"])
+    settings = InsertionSettings(insertions=insertions, suppress_tokens=suppressed)  # type: ignore[arg-type]
+    sources = [[*encode(text), EOS] for text in sentences[30:50]]
+    actual = decoder_of(model).translate([Request(tuple(source)) for source in sources], settings)
     for source, (best,) in zip(sources, actual, strict=True):
-        longest = min(2 * len(source) + 10, 32)
-        assert (best.ids, best.passes) == grown(model, source, longest, one=insertions == "greedy")
+        longest = min(2 * len(source) + 10, 64)
+        expected = grown(model, source, longest, suppressed, one=insertions == "greedy")
+        assert (best.ids, best.passes) == expected
         assert len(best.log_probs) == len(best.ids)
         assert best.score == pytest.approx(sum(best.log_probs) / len(best.ids))
-    assert len({len(best.ids) for (best,) in actual}) > 3
+    assert len({best.passes for (best,) in actual}) > 1
+    assert any(1 < len(best.ids) < 2 * len(source) + 10 for source, (best,) in zip(sources, actual, strict=True))
+
+
+def test_a_target_that_reaches_its_longest_length_keeps_the_surest_words(
+    decoder: Decoder, sources: list[tuple[int, ...]]
+) -> None:
+    requests = [Request(source) for source in sources]
+    for (best,) in decoder.translate(requests, InsertionSettings(end_penalty=50.0, max_length_ratio=0.0)):
+        assert len(best.ids) == 10
+        assert best.ids[-1] == EOS
+        assert best.passes == 4, "one word, two, four, and of the next eight the two that fit"
 
 
 @torch.inference_mode()
@@ -158,22 +182,19 @@ def test_a_penalty_on_the_end_mark_makes_targets_longer(
     assert lengths(50.0) == [min(2 * len(source) + 10, 32) for source in sources], "nothing ever ends by itself"
 
 
-@torch.inference_mode()
+@pytest.mark.parametrize("insertions", ["parallel", "greedy"])
 def test_scoring_replays_the_order_in_which_a_target_grew(
-    model: Insertion, decoder: Decoder, sources: list[tuple[int, ...]]
+    insertion_folder: Path, sentences: list[str], insertions: str
 ) -> None:
-    lean_towards_the_end(model, 4.0)
-    requests = [Request(source) for source in sources]
+    translator = Translator(insertion_folder, device="cpu")
     compared = 0
-    for insertions in ("parallel", "greedy"):
-        settings = InsertionSettings(insertions=insertions, suppress_tokens=SUPPRESSED)  # type: ignore[arg-type]
-        actual = [best for (best,) in decoder.translate(requests, settings)]
-        for best, again in zip(actual, decoder.score(requests, [one.ids for one in actual], settings), strict=True):
-            assert again.ids == best.ids
-            if len(set(best.ids)) == len(best.ids) and best.log_probs[-1] < 0:  # no word twice, and not cut off
-                assert again.log_probs == pytest.approx(best.log_probs, abs=1e-5)
-                assert again.passes == best.passes
-                compared += 1
+    for sentence, one in zip(sentences, translator.translate(sentences, insertions=insertions, raw=True), strict=True):
+        if len(set(one.tokens)) == len(one.tokens) and one.log_probs[-1] < 0:  # no word twice, and not cut off
+            source = " ".join(translator.tokenizers.source.pieces(translator.tokenizers.source.encode(sentence)))
+            (again,) = translator.score([source], [" ".join(one.tokens)], pretokenized=True, insertions=insertions)
+            assert again.log_probs == pytest.approx(one.log_probs, abs=1e-5)
+            assert again.passes == one.passes
+            compared += len(one.tokens) > 2
     assert compared > 5
 
 
@@ -185,6 +206,6 @@ def test_scoring_replays_the_order_in_which_a_target_grew(
         ({"num_hypotheses": 2}, "one translation of a sentence"),
     ],
 )
-def test_settings_without_meaning_are_refused(wrong: dict[str, object], sentence: str) -> None:
+def test_settings_without_meaning_are_refused(wrong: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
-        InsertionSettings(**wrong)  # type: ignore[arg-type]
+        replace(InsertionSettings(), **wrong)

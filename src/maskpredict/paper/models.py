@@ -78,7 +78,7 @@ class LoadedModels:
         self._fingerprints: dict[str, str] = {}
 
     def translator(self, role: str, *, device: str = "", compute_type: str = "", judge: str = "") -> Translator:
-        """Translator of this role, on the study's device unless another is given; `judge` is a role, too."""
+        """Translator of this role, on the study's device unless another is given; the role `judge` chooses alone."""
         device = device or self.competitors.device
         compute_type = compute_type or self.competitors.compute_type
         key = (role, device, compute_type, judge)
@@ -152,7 +152,9 @@ class LoadedModels:
         path, judge_path = self._path(role), self._path(judge) if judge else None
         with _naming(role):
             # `Translator` checks the compute type; not every device supports every one.
-            translator = Translator(path, device=device, compute_type=cast(Any, compute_type), judge=judge_path)
+            translator = Translator(
+                path, device=device, compute_type=cast(Any, compute_type), judge=judge_path, judge_alone=True
+            )
         languages, wanted = translator.languages, self.languages
         if languages != wanted:
             raise UserError(

@@ -59,7 +59,9 @@ def test_the_main_table_has_scores_where_there_are_models_and_reasons_where_not(
     assert table.bleu("baseline.b5").value is not None
     assert table.bleu("small.4") == Cell(reason="no small model was given.")
     assert {row.dimensions for row in table.rows} == {"32/64", ""}
-    judged = Translator(cmlm_folder, device="cpu", compute_type="float32", judge=autoregressive_folder)
+    judged = Translator(
+        cmlm_folder, device="cpu", compute_type="float32", judge=autoregressive_folder, judge_alone=True
+    )
     texts = [one.text for one in judged.translate(study._pairs[0], raw=True, iterations=1, length_candidates=5)]
     assert table.bleu("model.1-rescored").value == pytest.approx(bleu(texts, study.references), abs=1e-3)
     assert table.bleu("model.1-rescored") != table.bleu("model.1")
