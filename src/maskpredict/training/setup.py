@@ -43,7 +43,7 @@ def new_system(config: TrainConfig, dataset: Dataset) -> System:
     if isinstance(system, Alignment):
         system.reveal = config.reveal
     if config.start_from:
-        load_weights(system, initial_weights(system, Path(config.start_from)))
+        load_weights(system, initial_weights(system, dataset.tokenizers, Path(config.start_from)))
     return system
 
 
