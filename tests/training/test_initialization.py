@@ -68,7 +68,9 @@ def test_an_alignment_model_takes_layers_of_its_deep_teacher_and_splits_states_b
     make_config: MakeConfig,
 ) -> None:
     teacher = trained(
-        make_config("teacher", system="autoregressive", steps=5, model={**TINY, "encoder_layers": 4, "decoder_layers": 3})
+        make_config(
+            "teacher", system="autoregressive", steps=5, model={**TINY, "encoder_layers": 4, "decoder_layers": 3}
+        )
     )
     shape = {**TINY, "encoder_layers": 3, "decoder_layers": 2, "ctc_positions": 2}
     student = started(make_config, teacher, system="alignment", model=shape)
@@ -88,14 +90,14 @@ def test_a_model_with_another_vocabulary_is_refused(
 ) -> None:
     first = ModelFolder.read(trained(make_config("first", steps=1)))
     replace(first, tokenizers=toy_tokenizers).write(tmp_path / "other")
-    with pytest.raises(UserError, match="has another vocabulary than the data; prepare the data with vocabulary.reuse="):
+    with pytest.raises(UserError, match="has another vocabulary than the data; prepare the data with"):
         started(make_config, tmp_path / "other")
     assert not Path(make_config("started").run).exists()
 
 
 def test_layers_of_another_kind_are_refused(make_config: MakeConfig) -> None:
     post = trained(make_config("post", steps=1, model={**TINY, "norm": "post"}))
-    with pytest.raises(UserError, match="was trained with model.norm=post, and this run has pre; set model.norm to post"):
+    with pytest.raises(UserError, match=r"with model\.norm=post, and this run has pre; set model\.norm to post"):
         started(make_config, post)
 
 

@@ -1,4 +1,6 @@
-"""Export of a CMLM or an alignment model as a web page that translates in the browser: a folder of static files for any web server.
+"""Export of a CMLM or an alignment model as a web page that translates in the browser.
+
+It is a folder of static files for any web server:
 
 index.html    the page
 page/         its modules and styles, some of them shared with the page of `maskpredict serve`

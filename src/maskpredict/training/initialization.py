@@ -26,8 +26,8 @@ _LAYER = re.compile(r"(?<=^transformer\.)(encoder|decoder)\.(\d+)(?=\.)")
 def initial_weights(system: System, tokenizers: Tokenizers, folder: Path) -> dict[str, Array]:
     """All weights of a system: those of the model in `folder` where it has them, otherwise the system's.
 
-    A student may start from its teacher: they share the transformer, and what the student has beside it (a length head, or
-    the layer that splits states into positions) keeps its random weights.
+    A student may start from its teacher: they share the transformer, and what the student has beside it (a length head,
+    or the layer that splits states into positions) keeps its random weights.
     """
     start, weights = ModelFolder.read(folder), weights_of(system)
     _validate(start, system.config, tokenizers, folder)
@@ -48,8 +48,8 @@ def _validate(start: ModelFolder, config: ModelConfig, tokenizers: Tokenizers, f
     given, wanted = start.tokenizers, tokenizers
     if _pieces(given.source) != _pieces(wanted.source) or _pieces(given.target) != _pieces(wanted.target):
         raise UserError(
-            f"start_from: {folder} has another vocabulary than the data; prepare the data with vocabulary.reuse={folder}, "
-            "or start from a model of this data."
+            f"start_from: {folder} has another vocabulary than the data; prepare the data with "
+            f"vocabulary.reuse={folder}, or start from a model of this data."
         )
     for name in _SAME:
         theirs, ours = getattr(start.config, name), getattr(config, name)
