@@ -16,6 +16,7 @@ from maskpredict.model.module_weights import load_weights
 from maskpredict.systems import find_system, vocabulary_of
 from maskpredict.systems.alignment import Alignment
 from maskpredict.systems.base import System
+from maskpredict.systems.ctc import CTC
 from maskpredict.training.config import TrainConfig
 from maskpredict.training.initialization import initial_weights
 
@@ -42,6 +43,8 @@ def new_system(config: TrainConfig, dataset: Dataset) -> System:
     system = find_system(config.system)(shape, vocabulary_of(dataset.tokenizers), config.label_smoothing)
     if isinstance(system, Alignment):
         system.reveal = config.reveal
+    if isinstance(system, CTC):
+        system.bigram_matches = config.bigram_matches
     if config.start_from:
         load_weights(system, initial_weights(system, dataset.tokenizers, Path(config.start_from)))
     return system
