@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,16 +14,17 @@ from maskpredict import Translator
 from maskpredict.export import export_browser
 from tests.conformance import ALIGNMENT_CASES, EARLY_EXIT, PASSES_N, PLAIN, Answer, assert_same
 
+from .asking import answer_of, ask, text_of
 from .conftest import Server, Visit
-from .test_browser_export import answer_of, ask, open_page, runtime, text_of  # noqa: F401
 
+BLANK = "<s>"
 PAGE_CASES = [case for case in ALIGNMENT_CASES if case.feature in (PLAIN, PASSES_N, EARLY_EXIT)]
 
 
 @pytest.fixture(scope="module")
 def url(
     alignment_folder: Path,
-    runtime: Path,  # noqa: F811
+    runtime: Path,
     host: Callable[[Path], str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> str:
@@ -36,7 +38,7 @@ def ours(alignment_folder: Path) -> Translator:
 
 
 def test_every_sentence_is_translated_as_in_python(
-    open_page: Callable[..., Page],  # noqa: F811
+    open_page: Callable[..., Page],
     ours: Translator,
     sentences: list[str],
 ) -> None:
@@ -44,11 +46,21 @@ def test_every_sentence_is_translated_as_in_python(
     for case, answer in zip(PAGE_CASES, ask(open_page(), *questions), strict=True):
         expected = ours.translate(sentences, raw=True, trace=True, **case.settings)
         assert answer["translatedText"] == text_of([own.text for own in expected]), case.name
-        assert_same([answer_of(found) for found in answer["sentences"]], [Answer.of(own) for own in expected])
+        found = [collapsed(answer_of(sentence)) for sentence in answer["sentences"]]
+        # Many positions are certain within rounding, which then decides which of them are predicted again.
+        tolerance = 1e-4 if case.settings.get("iterations") == 1 else 0.01
+        assert_same(found, [Answer.of(own) for own in expected], tolerance)
+
+
+def collapsed(answer: Answer) -> Answer:
+    """The answer with the words that its positions say, and without its passes."""
+    tokens = answer.tokens
+    said = [token for place, token in enumerate(tokens) if token != BLANK and tokens[:place][-1:] != [token]]
+    return replace(answer, tokens=said, candidates=[])
 
 
 def test_a_person_sees_one_pass_then_as_many_as_they_ask_for(
-    open_page: Callable[..., Page],  # noqa: F811
+    open_page: Callable[..., Page],
     ours: Translator,
 ) -> None:
     page = open_page("#speed=fast", reduced_motion="reduce")

@@ -54,7 +54,7 @@ class CapturingDecoder(AlignmentDecoder):
 class FusedCaptures(AlignmentCaptures):
     """Runs the fused computation on the plain functions that its kernels have to agree with."""
 
-    def plain_computation(self, shape: CaptureShape) -> FusedAlignment:  # type: ignore[override]
+    def plain_computation(self, shape: CaptureShape) -> FusedAlignment:
         """A CPU cannot verify kernels, so this is what is captured."""
         transformer = FusedTransformer(self.system.transformer, reference)
         return FusedAlignment(self.system, transformer, draft_step_reference, shape)
