@@ -17,7 +17,7 @@ from maskpredict.corpus.dataset import sha256
 from maskpredict.decoding.engine import Engine
 from maskpredict.errors import UserError
 from maskpredict.languages import Languages
-from maskpredict.model.folder import CARD_FILE, ModelFolder
+from maskpredict.model.folder import CARD_FILE, ModelFolder, read_description
 from maskpredict.model.stored_weights import Weights, parameter_count
 from maskpredict.model.training_record import TrainingRecord
 from maskpredict.runtime.find_model import find_model
@@ -100,6 +100,11 @@ class LoadedModels:
                 digest.update(f"{file.name} {sha256(file)}\n".encode())
             self._fingerprints[role] = digest.hexdigest()
         return self._fingerprints[role]
+
+    def system(self, role: str) -> str:
+        """Name of a model's system, for which it need not be loaded."""
+        with _naming(role):
+            return str(read_description(find_model(self._path(role)))["system"])
 
     def device_name(self) -> str:
         """Name of the device that the analysed model runs on."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from maskpredict.config import from_dict, to_dict
 from maskpredict.corpus.dataset import Dataset
+from maskpredict.errors import UserError
 from maskpredict.evaluate.normalization import normalize
 from maskpredict.evaluate.reference_set import sets_from_data
 from maskpredict.evaluate.scores import MetricScore, score_corpus
@@ -80,7 +81,7 @@ class Study:
 
     def translate(self, role: str, settings: dict[str, Any], **options: Any) -> TranslatedTestSet:
         """Translations of the test set by a model; `options` are further fields of `TranslationSpec`."""
-        spec = TranslationSpec(role, settings, **options)
+        spec = TranslationSpec(role, self.settings_of(role, settings), **options)
         translated = self._translations.get(spec)
         if not spec.device:  # a device of its own is not the one of the study
             self.environments.add(translated.environment)
@@ -88,7 +89,17 @@ class Study:
 
     def has(self, role: str, settings: dict[str, Any], **options: Any) -> bool:
         """True if these translations are in the cache."""
-        return self._translations.has(TranslationSpec(role, settings, **options))
+        return self._translations.has(TranslationSpec(role, self.settings_of(role, settings), **options))
+
+    def settings_of(self, role: str, settings: dict[str, Any]) -> dict[str, Any]:
+        """The settings as this model has them: alignment models try no lengths, so that one candidate or the paper's
+        number of them means nothing to them, and any other number is refused."""
+        candidates = settings.get("length_candidates")
+        if candidates is None or self.models.system(role) != "alignment":
+            return settings
+        if candidates not in (1, CANDIDATES):
+            raise UserError("alignment models try no lengths.")
+        return {name: value for name, value in settings.items() if name != "length_candidates"}
 
     def mask_predict(self, passes: int | str, candidates: int = CANDIDATES, **options: Any) -> TranslatedTestSet:
         """Translations by the analysed model, with T passes and l length candidates."""

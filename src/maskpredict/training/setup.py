@@ -18,6 +18,7 @@ from maskpredict.model.training_record import RANDOM, TrainingRecord
 from maskpredict.systems import find_system, vocabulary_of
 from maskpredict.systems.alignment import Alignment
 from maskpredict.systems.base import System
+from maskpredict.systems.ctc import CTC
 from maskpredict.systems.insertion import Insertion
 from maskpredict.training.config import TrainConfig
 from maskpredict.training.initialization import initial_weights
@@ -59,8 +60,10 @@ def new_system(config: TrainConfig, dataset: Dataset) -> System:
         system.reveal = config.reveal
     if isinstance(system, Insertion):
         system.order = config.order
+    if isinstance(system, CTC):
+        system.bigram_matches = config.bigram_matches
     if config.start_from:
-        load_weights(system, initial_weights(system, Path(config.start_from)))
+        load_weights(system, initial_weights(system, dataset.tokenizers, Path(config.start_from)))
     return system
 
 

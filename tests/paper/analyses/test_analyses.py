@@ -245,3 +245,21 @@ def test_speed_is_measured_against_five_beams_in_the_same_batches(
     # What another kind of machine has timed is not timed once more.
     monkeypatch.setattr(timing, "BUDGETS", {"cuda": (512, 2_048, 8_192), "cpu": (1,)})
     assert speed_quality(study) == found
+
+
+def test_an_alignment_model_is_analysed_where_lengths_do_not_matter(
+    make_study: MakeStudy, alignment_folder: Path
+) -> None:
+    study = make_study({"model": alignment_folder}, figure1="luri tisa kone bamo.")
+    translator = Translator(alignment_folder, device="cpu", compute_type="float32")
+    split = study.dataset.split(study.split).texts
+    assert split is not None
+    texts = [one.text for one in translator.translate(split.source, iterations=4, raw=True)]
+    row = repetitions(study).row(4)
+    assert row.bleu.value == pytest.approx(study.score(texts).score, abs=1e-4)
+    assert row.words.value == pytest.approx(word_repetition(texts), abs=1e-4)
+    assert {row.bleu.value is None for row in main_table(study).rows if row.key.startswith("model.")} == {False}
+    assert [[token.text for token in step] for step in figure1(study).passes][-1].count("_") > 0
+    for cell in (length_candidates(study).rows[1].bleu, changed_tokens(study).rows[0].changed):
+        assert cell.value is None
+    assert "try no lengths" in str(study.bleu(lambda: study.mask_predict(4, 3)).reason)
