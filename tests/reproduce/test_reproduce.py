@@ -21,9 +21,12 @@ from safetensors.torch import load_file
 from typer.testing import Result
 
 from maskpredict import Translator
+from maskpredict.config import from_dict
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.corpus.toy import write_toy_corpus
+from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.languages import Languages
+from maskpredict.model.checksum import checksum_of
 from maskpredict.model.folder import ModelFolder
 from maskpredict.reproduce.evaluation import SplitScore, evaluate, read_scores
 from maskpredict.reproduce.recipe import EvaluateStageConfig
@@ -97,12 +100,26 @@ def test_scores_and_how_they_were_made_are_kept_without_a_sentence_of_the_corpus
     kept = made.parent / "results" / "toy"
     assert {path.name for path in kept.iterdir()} == {"scores.json", "made.json"}
     scores = json.loads((kept / "scores.json").read_text())
-    assert [SplitScore(**score) for score in scores] == read_scores(made / "results")
+    assert [from_dict(SplitScore, score) for score in scores] == read_scores(made / "results")
     how = json.loads((kept / "made.json").read_text())
     assert how["command"].startswith("maskpredict reproduce toy toy.train_pairs=120 ")
     assert how["runs"].keys() == {"teacher", "student"}
     assert how["runs"]["student"]["seed"] == how["recipe"]["student"].get("seed", 1)
     assert how["runs"]["student"]["updates"] == 5
+
+
+def test_a_score_says_which_settings_and_weights_were_in_force(made: Path, tmp_path: Path) -> None:
+    folder = ModelFolder.read(made / "student" / "model")
+    recommending = {**folder.generation, "length_threshold": 0.5}
+    replace(folder, generation=recommending).write(tmp_path / "model")
+    config = EvaluateStageConfig(student=({"iterations": 2},), device="cpu", limit=2, normalize_also=("ro",))
+    assert evaluate(config, {"student": tmp_path / "model"}, made / "data", tmp_path, lambda: False, quiet=True)
+    (score,) = read_scores(tmp_path)
+    assert score.settings == {"iterations": 2}
+    assert (score.in_force["iterations"], score.in_force["length_threshold"]) == (2, 0.5)
+    assert score.in_force["length_candidates"] == MaskPredictSettings().length_candidates
+    assert score.weights == checksum_of(tmp_path / "model" / "model.safetensors")
+    assert score.also["ro"].signature == f"{score.signature}|normalize:ro"
 
 
 def test_only_the_first_sentences_are_scored_if_so_asked(small: Run, work: Path) -> None:

@@ -19,6 +19,7 @@ from maskpredict.errors import UserError
 from maskpredict.languages import Languages
 from maskpredict.model.folder import CARD_FILE, ModelFolder
 from maskpredict.model.stored_weights import Weights, parameter_count
+from maskpredict.paper.exact_decoding import switched_off
 from maskpredict.runtime.find_model import find_model
 from maskpredict.runtime.translator import Translator
 
@@ -74,6 +75,7 @@ class LoadedModels:
         self.competitors, self.languages = competitors, languages
         self._loaded: dict[tuple[str, str, str], Translator | UserError] = {}
         self._fingerprints: dict[str, str] = {}
+        self._switched_off: dict[str, dict[str, Any]] = {}
 
     def translator(self, role: str, *, device: str = "", compute_type: str = "") -> Translator:
         """Translator of this role, on the study's device unless another is given."""
@@ -98,6 +100,14 @@ class LoadedModels:
                 digest.update(f"{file.name} {sha256(file)}\n".encode())
             self._fingerprints[role] = digest.hexdigest()
         return self._fingerprints[role]
+
+    def switched_off(self, role: str) -> dict[str, Any]:
+        """Decoding settings that a model's folder recommends and the paper does not have, and how they are off."""
+        if role not in self._switched_off:
+            path = self._path(role)
+            with _naming(role):
+                self._switched_off[role] = switched_off(ModelFolder.read(find_model(path)))
+        return self._switched_off[role]
 
     def device_name(self) -> str:
         """Name of the device that the analysed model runs on."""

@@ -79,8 +79,12 @@ class Study:
         return TranslationCache(self.texts / "translations", self.models, *self._pairs, self.stop, self.progress)
 
     def translate(self, role: str, settings: dict[str, Any], **options: Any) -> TranslatedTestSet:
-        """Translations of the test set by a model; `options` are further fields of `TranslationSpec`."""
-        spec = TranslationSpec(role, settings, **options)
+        """Translations of the test set by a model; `options` are further fields of `TranslationSpec`.
+
+        Given settings are those of the paper: what the model folder recommends beside them is switched off. Without
+        settings the model decodes as its folder says.
+        """
+        spec = self._spec(role, settings, options)
         translated = self._translations.get(spec)
         if not spec.device:  # a device of its own is not the one of the study
             self.environments.add(translated.environment)
@@ -88,7 +92,15 @@ class Study:
 
     def has(self, role: str, settings: dict[str, Any], **options: Any) -> bool:
         """True if these translations are in the cache."""
-        return self._translations.has(TranslationSpec(role, settings, **options))
+        return self._translations.has(self._spec(role, settings, options))
+
+    def _spec(self, role: str, settings: dict[str, Any], options: dict[str, Any]) -> TranslationSpec:
+        return TranslationSpec(role, {**self.models.switched_off(role), **settings} if settings else {}, **options)
+
+    @property
+    def recommends_decoding(self) -> bool:
+        """True if the folder of the analysed model has decoding settings that the paper does not have."""
+        return bool(self.models.switched_off(MODEL))
 
     def mask_predict(self, passes: int | str, candidates: int = CANDIDATES, **options: Any) -> TranslatedTestSet:
         """Translations by the analysed model, with T passes and l length candidates."""

@@ -149,7 +149,7 @@ def _enlarge(context: StageContext) -> bool:
 def _evaluate_values(recipe: Recipe) -> dict[str, Any]:
     values = _without(to_dict(recipe.evaluate))
     # Records from before these keys existed stay valid.
-    return _without(values, *(name for name in ("normalize", "limit") if not values[name]))
+    return _without(values, *(name for name in ("normalize", "normalize_also", "limit") if not values[name]))
 
 
 def _main_runs(context: StageContext) -> dict[str, Path]:

@@ -71,6 +71,33 @@ def test_repetitions_are_those_of_the_translations(make_study: MakeStudy) -> Non
     assert found.row(2).bleu.value == pytest.approx(bleu(study.mask_predict(2).texts, study.references), abs=1e-3)
 
 
+@pytest.fixture
+def recommending_folder(cmlm_folder: Path, tmp_path: Path) -> Path:
+    """The toy model in a folder that recommends to leave out unlikely lengths."""
+    folder = Path(shutil.copytree(cmlm_folder, tmp_path / "recommending"))
+    path = folder / "generation.json"
+    generation = {**json.loads(path.read_text()), "iterations": 2, "length_threshold": 0.9, "length_weight": 5.0}
+    path.write_text(json.dumps(generation))
+    return folder
+
+
+def test_the_papers_tables_try_exactly_the_lengths_they_name_whatever_the_folder_recommends(
+    make_study: MakeStudy, recommending_folder: Path, tmp_path: Path
+) -> None:
+    plain = make_study()
+    recommending = make_study({"model": recommending_folder}, texts=tmp_path / "others")
+    assert recommending.mask_predict(3, 9).translations == plain.mask_predict(3, 9).translations
+    assert length_candidates(recommending) == length_candidates(plain)
+    assert repetitions(recommending) == repetitions(plain)
+
+
+def test_the_main_table_also_shows_a_model_as_its_folder_says(make_study: MakeStudy, recommending_folder: Path) -> None:
+    study = make_study({"model": recommending_folder})
+    texts = [found.text for found in Translator(recommending_folder, device="cpu").translate(study._pairs[0], raw=True)]
+    assert main_table(study).bleu("model.folder").value == pytest.approx(bleu(texts, study.references), abs=1e-3)
+    assert "model.folder" not in [row.key for row in main_table(make_study()).rows]
+
+
 def test_buckets_hold_the_sentences_of_their_lengths(make_study: MakeStudy) -> None:
     study = make_study()
     found = length_buckets(study)

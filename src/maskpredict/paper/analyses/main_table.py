@@ -70,6 +70,7 @@ def _entries(study: Study) -> list[_Entry]:
         _Entry("refinement", "dynamic", "until stable", until_stable),
         *mask_predict("small"),
         *mask_predict(MODEL),
+        *([_Entry(MODEL, "folder", "as its folder says")] if study.recommends_decoding else []),
         *beams(reference, 1, 5),
         *(beams("teacher", 5) if reference != "teacher" else []),
         *beams("ar_distilled", 5),
