@@ -88,8 +88,8 @@ def reproduce(
     if dry:
         _dry_run(loaded)
         return
-    result = run(loaded, folder, data=data, stage=stage, seconds=seconds, redo=redo)
     command = shlex.join(["maskpredict", "reproduce", path.stem, *overrides])
+    result = run(loaded, folder, data=data, stage=stage, seconds=seconds, redo=redo, command=command)
     publish(command, loaded, folder, results or Path("results") / path.stem)
     if not result.finished:
         left = ", ".join(result.left)

@@ -17,8 +17,9 @@ from maskpredict.corpus.dataset import sha256
 from maskpredict.decoding.engine import Engine
 from maskpredict.errors import UserError
 from maskpredict.languages import Languages
-from maskpredict.model.folder import CARD_FILE, ModelFolder
-from maskpredict.model.stored_weights import Weights, parameter_count
+from maskpredict.model.checksum import checksum_of
+from maskpredict.model.folder import CARD_FILE, WEIGHTS_FILE, ModelFolder
+from maskpredict.model.stored_weights import parameter_count
 from maskpredict.paper.exact_decoding import switched_off
 from maskpredict.runtime.find_model import find_model
 from maskpredict.runtime.translator import Translator
@@ -66,6 +67,8 @@ class ModelFacts:
     dimensions: str
     """Width of the model and of its feed-forward layers."""
     parameters: int
+    weights: str = ""
+    """Checksum of the weights file."""
 
 
 class LoadedModels:
@@ -104,10 +107,12 @@ class LoadedModels:
     def switched_off(self, role: str) -> dict[str, Any]:
         """Decoding settings that a model's folder recommends and the paper does not have, and how they are off."""
         if role not in self._switched_off:
-            path = self._path(role)
-            with _naming(role):
-                self._switched_off[role] = switched_off(ModelFolder.read(find_model(path)))
+            self._switched_off[role] = switched_off(self._folder(role))
         return self._switched_off[role]
+
+    def recommended(self, role: str) -> dict[str, Any]:
+        """What `switched_off` switches off, with the values of the folder."""
+        return {name: self._folder(role).generation[name] for name in self.switched_off(role)}
 
     def device_name(self) -> str:
         """Name of the device that the analysed model runs on."""
@@ -130,12 +135,17 @@ class LoadedModels:
             if isinstance(loaded, Translator):
                 systems.setdefault(role, loaded.system)
         return tuple(
-            ModelFacts(role, system, self.dimensions(role), parameter_count(self._weights(role)))
+            ModelFacts(
+                *(role, system, self.dimensions(role), parameter_count(self._folder(role).weights)),
+                weights=checksum_of(find_model(self._path(role)) / WEIGHTS_FILE),
+            )
             for role, system in systems.items()
         )
 
-    def _weights(self, role: str) -> Weights:
-        return ModelFolder.read(find_model(self._path(role))).weights
+    def _folder(self, role: str) -> ModelFolder:
+        path = self._path(role)
+        with _naming(role):
+            return ModelFolder.read(find_model(path))
 
     def _path(self, role: str) -> str | Path:
         if role not in self.competitors.paths:

@@ -15,7 +15,10 @@ from maskpredict.corpus.dataset import Dataset
 from maskpredict.evaluate.normalization import normalize
 from maskpredict.evaluate.reference_set import sets_from_data
 from maskpredict.evaluate.scores import MetricScore, score_corpus
-from maskpredict.paper.cell import Cell, measured
+from maskpredict.evaluate.sentence_counts import Counts, count_sentences
+from maskpredict.paper.cell import Cell, FromSentences, measured
+from maskpredict.paper.counts import read_counts
+from maskpredict.paper.end_mark import before_end_mark
 from maskpredict.paper.models import MODEL, Competitors, LoadedModels
 from maskpredict.paper.translations import (
     ComputeEnvironment,
@@ -47,6 +50,8 @@ class Study:
     """Normalization of spelling before scoring; see `evaluate.normalization`."""
     figure1: str = ""
     """Source sentence of the analysis `figure1`; empty: a sentence that comes with the package."""
+    command: str = ""
+    """Command that makes these results again, for the report."""
     stop: Callable[[], bool] = lambda: False
     """Returns True when the analysis should stop."""
     progress: Progress = field(default_factory=lambda: Progress(quiet=True))
@@ -62,6 +67,11 @@ class Study:
     def models(self) -> LoadedModels:
         """Models by role, loaded on first use."""
         return LoadedModels(self.competitors, self.dataset.languages)
+
+    @cached_property
+    def counts(self) -> dict[str, Counts]:
+        """Counts of the sentences of all translations in the results so far."""
+        return read_counts(self.out)
 
     @property
     def references(self) -> list[str]:
@@ -128,11 +138,25 @@ class Study:
         """Cell with the BLEU of the translations that `translate` returns, or with the reason why it fails."""
 
         def score() -> Cell:
-            bleu = self.score(translate().texts, confidence=confidence)
+            translated = translate()
+            bleu = self.score(translated.texts, confidence=confidence)
             plus_minus = round(bleu.confidence.plus_minus, 4) if bleu.confidence else None
-            return Cell(round(bleu.score, 4), plus_minus)
+            return Cell(round(bleu.score, 4), plus_minus, sentences=self.counted(translated))
 
         return measured(score)
+
+    def counted(self, translated: TranslatedTestSet, **options: Any) -> FromSentences:
+        """Count the sentences of these translations; `options` are further fields of `FromSentences`."""
+        key = ".".join(filter(None, (translated.key, self.normalization)))
+        if key not in self.counts:
+            texts = translated.texts
+            self.counts[key] = count_sentences(
+                self.normalized(texts),
+                self.normalized(self.references[: len(texts)]),
+                [before_end_mark(translation.tokens) for translation in translated.translations],
+                target_language=self.dataset.languages.target,
+            )
+        return FromSentences(key, **options)
 
     def target_ids(self) -> list[list[int]]:
         """References as ids of the analysed model's subwords."""

@@ -90,13 +90,14 @@ def reproduce(
     seconds: float | None = None,
     redo: bool = False,
     quiet: bool = False,
+    command: str = "",
 ) -> Reproduction:
     """Run the stages of a recipe in the folder `work`, or continue them, for at most `seconds`.
 
     `data` is the folder of the corpora, `stage` the only stage to run. A stage whose values have changed is run again
-    only with `redo`, and its earlier result is kept under another name.
+    only with `redo`, and its earlier result is kept under another name. `command` is that of this call, for reports.
     """
-    context = StageContext(recipe, work, data, Deadline(seconds), quiet)
+    context = StageContext(recipe, work, data, Deadline(seconds), quiet, command)
     states = stage_states(recipe, work)
     wanted = _wanted(states, stage)
     if stage is not None:
