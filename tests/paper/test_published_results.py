@@ -10,6 +10,7 @@ import pytest
 
 from maskpredict.paper.analyses import ANALYSES
 from maskpredict.paper.finding import read_finding, write_finding
+from maskpredict.paper.report.overview import OVERVIEW_FILES, write_overview
 from maskpredict.paper.report.write import write_report
 
 RESULTS = Path(__file__).parents[2] / "results" / "de-en"
@@ -29,4 +30,11 @@ def test_the_report_comes_from_the_results(tmp_path: Path) -> None:
     published = {name: (folder / name).read_bytes() for name in ("report.md", "report.html")}
     title = published["report.md"].decode().splitlines()[0].removeprefix("# ")
     write_report(folder, title)
+    assert {name: (folder / name).read_bytes() for name in published} == published
+
+
+def test_the_page_on_all_directions_comes_from_the_results(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(RESULTS.parent, tmp_path / "results"))
+    published = {name: (folder / name).read_bytes() for name in OVERVIEW_FILES}
+    write_overview(folder)
     assert {name: (folder / name).read_bytes() for name in published} == published

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -28,8 +29,9 @@ from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.languages import Languages
 from maskpredict.model.checksum import checksum_of
 from maskpredict.model.folder import ModelFolder
+from maskpredict.reproduce.costs import Cost, stage_costs, total
 from maskpredict.reproduce.evaluation import SplitScore, evaluate, read_scores
-from maskpredict.reproduce.recipe import EvaluateStageConfig
+from maskpredict.reproduce.recipe import EvaluateStageConfig, load_recipe
 from maskpredict.training.checkpoint import RunState, checkpoints
 
 Run = Callable[..., Result]
@@ -37,6 +39,8 @@ Contents = Callable[[Path], dict[str, bytes]]
 
 NAMES = ["prepare", "teacher", "distill", "student", "evaluate", "ship"]
 MEDIUM = ["toy.train_pairs=400", "teacher.steps=60", "student.steps=60", "distill.shard_pairs=40"]
+ROOT = Path(__file__).parents[2]
+RECIPES = ROOT / "src" / "maskpredict" / "recipes"
 PIECE = 75
 """Exit code of a piece that leaves work to do."""
 
@@ -120,6 +124,30 @@ def test_a_score_says_which_settings_and_weights_were_in_force(made: Path, tmp_p
     assert score.in_force["length_candidates"] == MaskPredictSettings().length_candidates
     assert score.weights == checksum_of(tmp_path / "model" / "model.safetensors")
     assert score.also["ro"].signature == f"{score.signature}|normalize:ro"
+
+
+def test_the_list_says_what_each_stage_costs(small: Run, cli: Run, made: Path, tmp_path: Path) -> None:
+    results = made.parent / "results" / "toy"
+    recorded = json.loads((results / "made.json").read_text())["stages"]
+    assert recorded.keys() == set(NAMES)
+    assert all(stage["seconds"] >= 0 and stage["machine"] for stage in recorded.values())
+    costs = stage_costs(load_recipe(RECIPES / "toy.yaml"), NAMES, results)
+    assert costs["distill"].text.endswith(f" s, recorded on {recorded['distill']['machine']}")
+    listing = small("--work", tmp_path / "work", "--results", results, "--list").stdout
+    assert "recorded on" in " ".join(listing.split())
+    assert re.search(r"All stages: \d+\.\d h as far as is known\.", listing)
+
+
+def test_what_was_never_recorded_costs_what_the_recipe_allows() -> None:
+    broad, romanian = (load_recipe(RECIPES / f"{name}.yaml") for name in ("de-en-broad", "en-ro-broad"))
+    nowhere = Path("nowhere")
+    assert stage_costs(broad, ["teacher"], nowhere)["teacher"] == Cost(1400, "the recipe's limit")
+    costs = stage_costs(romanian, ["student", "distill"], nowhere)
+    assert [cost.text for cost in costs.values()] == ["8,000 updates, never recorded", "never recorded"]
+    assert total(costs) == "All stages: 0.0 h as far as is known; unknown: student, distill."
+    old = stage_costs(load_recipe(RECIPES / "de-en.yaml"), ["teacher", "evaluate"], ROOT / "results" / "de-en")
+    assert old["teacher"] == Cost(500.0, "recorded")
+    assert old["evaluate"].source == "recorded on NVIDIA H200"
 
 
 def test_only_the_first_sentences_are_scored_if_so_asked(small: Run, work: Path) -> None:

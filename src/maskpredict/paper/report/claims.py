@@ -51,7 +51,7 @@ class Claim:
     """BLEU, % or ×."""
     side: Side = Side.at_least
     opposite: str = ""
-    """Sentence for a number that is clearly below zero, of a claim that two numbers are alike."""
+    """Sentence for a number far below zero, of a claim that two numbers are alike."""
 
 
 def known(cell: Cell) -> float:

@@ -51,6 +51,13 @@ def read_findings(folder: Path) -> dict[str, Finding]:
     return {name: finding for name, analysis in ANALYSES.items() if (finding := read_finding(folder, analysis))}
 
 
+def title_of(folder: Path) -> str:
+    """Title of the report in a folder; if there is none yet, the folder's name."""
+    path = folder / MARKDOWN_FILE
+    first = path.read_text(encoding="utf-8").partition("\n")[0] if path.exists() else ""
+    return first.removeprefix("# ") or folder.name
+
+
 def judgements_on(folder: Path) -> list[Judgement]:
     """Judgements on all claims by the results in a folder, and by those of other seeds below it."""
     first = _judgements(folder)
