@@ -102,7 +102,9 @@ def test_the_shipped_model_translates_and_its_card_tells_its_story(made: Path) -
 
 def test_scores_and_how_they_were_made_are_kept_without_a_sentence_of_the_corpus(made: Path) -> None:
     kept = made.parent / "results" / "toy"
-    assert {path.name for path in kept.iterdir()} == {"scores.json", "made.json"}
+    assert {path.name for path in kept.iterdir()} == {"scores.json", "made.json", "corpora.json"}
+    corpora = json.loads((kept / "corpora.json").read_text())
+    assert next((corpus["split"], corpus["read"]) for corpus in corpora) == ("train", 120)
     scores = json.loads((kept / "scores.json").read_text())
     assert [from_dict(SplitScore, score) for score in scores] == read_scores(made / "results")
     how = json.loads((kept / "made.json").read_text())

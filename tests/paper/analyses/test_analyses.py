@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from maskpredict.evaluate.repetition import word_repetition
 from maskpredict.paper.analyses import speed_quality as timing
 from maskpredict.paper.analyses.calibration import calibration
 from maskpredict.paper.analyses.changed_tokens import changed_tokens
+from maskpredict.paper.analyses.check_list import check_list
 from maskpredict.paper.analyses.distillation import distillation
 from maskpredict.paper.analyses.early_exit import early_exit
 from maskpredict.paper.analyses.figure1 import PASSES, SENTENCES, figure1
@@ -26,6 +28,7 @@ from maskpredict.paper.analyses.main_table import main_table
 from maskpredict.paper.analyses.repetitions import repetitions
 from maskpredict.paper.analyses.speed_quality import speed_quality
 from maskpredict.paper.cell import Cell
+from maskpredict.paper.check_sentences import CHECK_SENTENCES
 from maskpredict.paper.study import Study
 
 MakeStudy = Callable[..., Study]
@@ -159,6 +162,34 @@ def test_german_and_english_sentences_come_with_the_package(
     found = figure1(make_study({"model": model}, data=make_data(["bane."], ("de", "en"))))
     assert found.source == SENTENCES["de"]
     assert SENTENCES.keys() == {"de", "en"}
+
+
+def test_the_check_list_counts_what_survives_in_each_system(
+    make_study: MakeStudy, make_data: Callable[..., Path], cmlm_folder: Path, tmp_path: Path
+) -> None:
+    assert check_list(make_study()).reason == "no sentences from xx to yy come with the package."
+    model = Path(shutil.copytree(cmlm_folder, tmp_path / "de-en"))
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps({**config, "languages": {"source": "de", "target": "en"}}))
+    study = make_study({"model": model, "raw": tmp_path / "nowhere"}, data=make_data(["bane."], ("de", "en")))
+    rows = {row.kind: row for row in check_list(study).rows}
+    placeholders = rows["placeholders and addresses"]
+    assert placeholders.kept["mask-predict, protected"].value == 1.0
+    assert placeholders.kept["mask-predict"].value == 0.0, "a toy model knows none of this"
+    assert "there is no model folder" in placeholders.kept["mask-predict, raw text"].reason
+    assert sum(row.items for row in rows.values()) == sum(len(own.kept) for own in CHECK_SENTENCES["de", "en"])
+
+
+@pytest.mark.parametrize("languages", CHECK_SENTENCES)
+def test_every_kind_of_sentence_is_checked_in_both_directions(languages: tuple[str, str]) -> None:
+    kinds = ["numbers", "dates and times", "names", "negation", "capitals", "very short", "very long"]
+    assert list(dict.fromkeys(own.kind for own in CHECK_SENTENCES[languages])) == [*kinds, "placeholders and addresses"]
+    sources = {own.source for own in CHECK_SENTENCES[languages]}
+    for own in CHECK_SENTENCES[languages]:
+        assert own.kept
+        assert not any(re.search(wanted, "") for wanted in own.kept)
+    others = CHECK_SENTENCES[languages[::-1]]
+    assert len(sources) == len(others) == len({own.source for own in others})
 
 
 def test_calibration_counts_every_subword_that_is_said(make_study: MakeStudy) -> None:

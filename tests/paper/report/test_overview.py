@@ -56,5 +56,5 @@ def test_a_folder_without_results_is_refused(tmp_path: Path, name: str) -> None:
     assert message.count("\n") == 1
 
 
-def test_the_page_on_claims_has_the_table_of_all_thresholds() -> None:
-    assert markdown(thresholds_table()) in (DOCS / "claims.md").read_text(encoding="utf-8")
+def test_the_page_on_analysis_has_the_table_of_all_thresholds() -> None:
+    assert markdown(thresholds_table()) in (DOCS / "analysis.md").read_text(encoding="utf-8")

@@ -98,8 +98,8 @@ def _main_table(folders: Mapping[str, Path]) -> ResultTable:
             for row in finding.result.rows:
                 bleu.setdefault((row.system, row.passes), {})[name] = row.bleu
     columns = (Column("system"), Column("passes"), *map(Column, folders))
-    rows = (
-        (*system, *(cells[name] if name in cells else Cell(reason="it was not run.") for name in folders))
+    rows: list[tuple[str | Cell, ...]] = [
+        (*system, *(cells.get(name, Cell(reason="it was not run.")) for name in folders))
         for system, cells in bleu.items()
-    )
+    ]
     return ResultTable(columns, tuple(rows))
