@@ -80,8 +80,8 @@ GERMAN_TO_ENGLISH = (
         "very long",
         (
             "Auf ihrer Reise, die im Frühjahr in Lissabon begann, kam die kleine Gruppe zuerst nach Madrid, wo sie "
-            "drei Tage blieb, dann über Lyon, dessen Märkte ihr besonders gut gefielen, nach Mailand und Wien, von dort mit "
-            "dem Schiff nach Budapest, und nachdem sie in Warschau neue Schuhe gekauft und in Riga einen alten Freund "
+            "drei Tage blieb, dann über Lyon, dessen Märkte ihr besonders gut gefielen, nach Mailand und Wien, von dort "
+            "mit dem Schiff nach Budapest, und nachdem sie in Warschau neue Schuhe gekauft und in Riga einen alten Freund "
             "besucht hatte, fuhr sie mit der Fähre nach Stockholm, aß in Kopenhagen Fisch und kehrte schließlich, "
             "müde, aber zufrieden, über Hamburg nach Brüssel zurück, wo im Herbst die Arbeit auf sie wartete.",
             *("Lisbon", "Madrid", "Lyon", "Milan", "Vienna", "Budapest", "Warsaw", "Riga", "Stockholm", "Copenhagen"),
@@ -161,8 +161,8 @@ ENGLISH_TO_GERMAN = (
         (
             "On its journey, which began in Lisbon in spring, the little group first came to Madrid, stayed for "
             "three days, then by way of Lyon, whose markets it liked best of all, to Milan and Vienna, from there by "
-            "boat to Budapest, and after it had bought new shoes in Warsaw and visited an old friend in Riga, it took the "
-            "ferry to Stockholm, ate fish in Copenhagen and finally returned, tired but content, by way of Hamburg to "
+            "boat to Budapest, and after it had bought new shoes in Warsaw and visited an old friend in Riga, it took "
+            "the ferry to Stockholm, ate fish in Copenhagen and finally returned, tired but content, by way of Hamburg to "
             "Brussels, where its work was waiting in autumn.",
             *("Lissabon", "Madrid", "Lyon", "Mailand", "Wien", "Budapest", "Warschau", "Riga", "Stockholm"),
             *("Kopenhagen", "Hamburg", "Brüssel", "Herbst"),
