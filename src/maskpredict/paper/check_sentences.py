@@ -55,7 +55,7 @@ GERMAN_TO_ENGLISH = (
         "negation",
         ("Ich habe den Schlüssel nicht gefunden.", _NOT_EN),
         ("Niemand wollte die Rechnung bezahlen.", _NOT_EN),
-        ("Wir haben keine Milch mehr.", _NOT_EN),
+        ("Wir haben keine Milch mehr.", r"(?i)\b(?:no|not|out of)\b|n['’]t\b"),
         ("Er ist noch nie mit dem Zug gefahren.", _NOT_EN),
         ("Das Gesetz gilt nicht für Landwirte.", _NOT_EN),
         ("Weder der Wirt noch der Koch war da.", _NOT_EN),
@@ -79,19 +79,21 @@ GERMAN_TO_ENGLISH = (
     *_of(
         "very long",
         (
-            "Auf ihrer Reise, die im Frühjahr in Lissabon begann, kam die kleine Gruppe zuerst nach Madrid, wo sie "
-            "drei Tage blieb, dann über Lyon, dessen Märkte ihr besonders gut gefielen, nach Mailand und Wien, von dort "
-            "mit dem Schiff nach Budapest, und nachdem sie in Warschau neue Schuhe gekauft und in Riga einen alten Freund "
-            "besucht hatte, fuhr sie mit der Fähre nach Stockholm, aß in Kopenhagen Fisch und kehrte schließlich, "
-            "müde, aber zufrieden, über Hamburg nach Brüssel zurück, wo im Herbst die Arbeit auf sie wartete.",
+            "Auf ihrer Reise, die im Frühjahr in Lissabon begann, kam die kleine Gruppe zuerst nach Madrid, wo "
+            "sie drei Tage blieb, dann über Lyon, dessen Märkte ihr besonders gut gefielen, nach Mailand und "
+            "Wien, von dort mit dem Schiff nach Budapest, und nachdem sie in Warschau neue Schuhe gekauft und in "
+            "Riga einen alten Freund besucht hatte, fuhr sie mit der Fähre nach Stockholm, aß in Kopenhagen Fisch "
+            "und kehrte schließlich, müde, aber zufrieden, über Hamburg nach Brüssel zurück, wo im Herbst die "
+            "Arbeit auf sie wartete.",
             *("Lisbon", "Madrid", "Lyon", "Milan", "Vienna", "Budapest", "Warsaw", "Riga", "Stockholm", "Copenhagen"),
             *("Hamburg", "Brussels", "(?i)autumn|fall"),
         ),
         (
-            "Erstens brauchen die Dörfer am Fluss bessere Straßen, damit die Kinder sicher zur Schule kommen, zweitens "
-            "fehlt es den Krankenhäusern an Ärzten, obwohl seit Jahren davon geredet wird, drittens müssen die Bauern "
-            "ihr Wasser zu gerechten Preisen erhalten, viertens soll die alte Brücke endlich repariert werden, bevor "
-            "der nächste Winter kommt, und fünftens wünschen sich alle, die hier leben, dass jemand ihre Briefe liest.",
+            "Erstens brauchen die Dörfer am Fluss bessere Straßen, damit die Kinder sicher zur Schule kommen, "
+            "zweitens fehlt es den Krankenhäusern an Ärzten, obwohl seit Jahren davon geredet wird, drittens "
+            "müssen die Bauern ihr Wasser zu gerechten Preisen erhalten, viertens soll die alte Brücke endlich "
+            "repariert werden, bevor der nächste Winter kommt, und fünftens wünschen sich alle, die hier leben, "
+            "dass jemand ihre Briefe liest.",
             *("(?i)first", "(?i)second", "(?i)third", "(?i)fourth", "(?i)fifth", "(?i)bridge", "(?i)letters"),
         ),
     ),
@@ -160,18 +162,19 @@ ENGLISH_TO_GERMAN = (
         "very long",
         (
             "On its journey, which began in Lisbon in spring, the little group first came to Madrid, stayed for "
-            "three days, then by way of Lyon, whose markets it liked best of all, to Milan and Vienna, from there by "
-            "boat to Budapest, and after it had bought new shoes in Warsaw and visited an old friend in Riga, it took "
-            "the ferry to Stockholm, ate fish in Copenhagen and finally returned, tired but content, by way of Hamburg to "
-            "Brussels, where its work was waiting in autumn.",
+            "three days, then by way of Lyon, whose markets it liked best of all, to Milan and Vienna, from there "
+            "by boat to Budapest, and after it had bought new shoes in Warsaw and visited an old friend in Riga, "
+            "it took the ferry to Stockholm, ate fish in Copenhagen and finally returned, tired but content, by "
+            "way of Hamburg to Brussels, where its work was waiting in autumn.",
             *("Lissabon", "Madrid", "Lyon", "Mailand", "Wien", "Budapest", "Warschau", "Riga", "Stockholm"),
             *("Kopenhagen", "Hamburg", "Brüssel", "Herbst"),
         ),
         (
-            "First, the villages by the river need better roads so that the children get to school safely, second, the "
-            "hospitals lack doctors, although this has been talked about for years, third, the farmers must get their "
-            "water at fair prices, fourth, the old bridge should at last be repaired before the next winter comes, and "
-            "fifth, all who live here wish that somebody would read their letters.",
+            "First, the villages by the river need better roads so that the children get to school safely, "
+            "second, the hospitals lack doctors, although this has been talked about for years, third, the "
+            "farmers must get their water at fair prices, fourth, the old bridge should at last be repaired "
+            "before the next winter comes, and fifth, all who live here wish that somebody would read their "
+            "letters.",
             *("(?i)erst", "(?i)zweit", "(?i)dritt", "(?i)viert", "(?i)fünft", "(?i)brücke", "(?i)briefe"),
         ),
     ),

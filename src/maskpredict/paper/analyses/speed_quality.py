@@ -212,6 +212,9 @@ def _draw_batch(axes: Axes, rows: list[SpeedRow]) -> None:
         if place:
             size = 14 if marker == "*" else 8
             axes.plot(*place, marker, markersize=size, color=color, linestyle="none", label=f"b = {beams}")
+    for row in rows:
+        if row.speedup.plus_minus and (place := _place(row)):
+            axes.errorbar(*place, xerr=row.speedup.plus_minus, color=GREY, linewidth=0.9, zorder=0)
     for passes, outermost in ((min(PASSES), max), (max(PASSES), min)):
         if places := [place for row in rows if row.passes == passes and (place := _place(row))]:
             at = outermost(places)

@@ -24,6 +24,8 @@ from maskpredict.paper.report.claims import Claim
 
 LEVEL = (2.5, 97.5)
 """Percentiles of the resampled numbers."""
+UNDEFINED_AT_MOST = 0.01
+"""Share of resamples on which a number may be undefined, such as a share of nothing."""
 NUDGE = 1e-3
 """Change of a cell that shows whether a claim depends on it; smaller than any threshold."""
 
@@ -64,10 +66,13 @@ def paired_interval(claim: Claim, result: Any, counts: Mapping[str, Counts]) -> 
 
         return with_cells(result, resampled)
 
-    try:
-        numbers = [claim.measure(sample(number)) for number in range(RESAMPLES)]
-    except UserError:
-        return None
+    numbers: list[float] = []
+    for number in range(RESAMPLES):
+        try:
+            numbers.append(claim.measure(sample(number)))
+        except UserError:  # no counts, or a resample on which the number means nothing
+            if number - len(numbers) > UNDEFINED_AT_MOST * RESAMPLES:
+                return None
     low, high = np.percentile(numbers, LEVEL)
     return Interval(float(low), float(high))
 
