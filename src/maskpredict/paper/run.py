@@ -35,7 +35,8 @@ def analyze(study: Study, only: Sequence[str] = ()) -> AnalyzeReport:
             result = ANALYSES[name].run(study)
         except Stopped:
             return AnalyzeReport(False, tuple(names[:number]), tuple(names[number:]))
-        write_counts(study.out, study.counts)
+        if study.counts:
+            write_counts(study.out, study.counts)
         write_finding(study.out, Finding(ANALYSES[name], setup_of(study), result))
     return AnalyzeReport(True, tuple(names), ())
 

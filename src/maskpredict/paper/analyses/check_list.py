@@ -65,16 +65,18 @@ def check_list(study: Study) -> CheckList:
         for name, raw in ((title(role), True), *([(PROTECTED, False)] if role == MODEL else [])):
             try:
                 translator = study.models.translator(role)
-                found = translator.translate([sentence.source for sentence in sentences], raw=raw)
-                translations[name] = [translation.text for translation in found]
+                output = translator.translate([sentence.source for sentence in sentences], raw=raw)
+                translations[name] = [translation.text for translation in output]
             except UserError as error:
                 reasons[name] = str(error)
     kinds = dict.fromkeys(sentence.kind for sentence in sentences)
     return CheckList(
         tuple(_row(kind, sentences, translations, reasons) for kind in kinds),
         tuple(
-            CheckedSentence(own.kind, own.source, {name: texts[place] for name, texts in translations.items()})
-            for place, own in enumerate(sentences)
+            CheckedSentence(
+                sentence.kind, sentence.source, {name: texts[place] for name, texts in translations.items()}
+            )
+            for place, sentence in enumerate(sentences)
         ),
     )
 
@@ -82,7 +84,8 @@ def check_list(study: Study) -> CheckList:
 def _row(
     kind: str, sentences: Sequence[CheckSentence], translations: dict[str, list[str]], reasons: dict[str, str]
 ) -> CheckRow:
-    items = [(place, wanted) for place, own in enumerate(sentences) if own.kind == kind for wanted in own.kept]
+    of_kind = [(place, sentence) for place, sentence in enumerate(sentences) if sentence.kind == kind]
+    items = [(place, wanted) for place, sentence in of_kind for wanted in sentence.kept]
     kept = {
         name: Cell(round(sum(bool(re.search(wanted, texts[place])) for place, wanted in items) / len(items), 4))
         for name, texts in translations.items()

@@ -77,7 +77,7 @@ def _claims_table(judgements: Mapping[str, Sequence[Judgement]]) -> ResultTable:
     columns = (Column("the paper says"), Column("measured"), *map(Column, judgements))
     by_claim = zip(*judgements.values(), strict=True)
     rows = (
-        (claim.says, claim.number, *map(_verdict_text, found)) for claim, found in zip(CLAIMS, by_claim, strict=True)
+        (claim.says, claim.number, *map(_verdict_text, judged)) for claim, judged in zip(CLAIMS, by_claim, strict=True)
     )
     return ResultTable(columns, tuple(rows))
 

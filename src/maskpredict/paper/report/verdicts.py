@@ -87,8 +87,8 @@ def judge(
     except UserError as error:
         return Judgement(claim, Verdict.unknown, None, paper_number, theirs.data_set, str(error))
     interval = interval_of(claim, results[claim.analysis], counts)
-    found = verdict(claim, interval) if interval else Verdict.no_interval
-    return Judgement(claim, found, ours, paper_number, theirs.data_set, interval=interval)
+    outcome = verdict(claim, interval) if interval else Verdict.no_interval
+    return Judgement(claim, outcome, ours, paper_number, theirs.data_set, interval=interval)
 
 
 def verdict(claim: Claim, interval: Interval) -> Verdict:
@@ -132,9 +132,9 @@ def judge_all(
 def over_seeds(first: Judgement, others: Sequence[Judgement]) -> Judgement:
     """The judgement on a claim after those on models of other seeds: seeds that disagree leave it undecided."""
     measured = tuple(other for other in others if other.ours is not None)
-    found = {judgement.verdict for judgement in (first, *measured)}
-    if len(found) > 1:
-        agreed = Verdict.weaker if found == {Verdict.holds, Verdict.weaker} else Verdict.undecided
+    verdicts = {judgement.verdict for judgement in (first, *measured)}
+    if len(verdicts) > 1:
+        agreed = Verdict.weaker if verdicts == {Verdict.holds, Verdict.weaker} else Verdict.undecided
         return replace(first, verdict=agreed, others=measured)
     return replace(first, others=measured)
 
