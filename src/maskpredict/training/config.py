@@ -110,8 +110,9 @@ class TrainConfig:
     """AdamW and its learning rate."""
     validation: ValidationConfig = ValidationConfig()
     """Measurements during training."""
-    corpus_weights: dict[str, PositiveFloat] = field(default_factory=dict)
-    """Sampling weights of corpora, relative to their size, that replace those of the data, as in {tatoeba: 4}."""
+    corpus_weights: dict[str, NonNegativeFloat] = field(default_factory=dict)
+    """Sampling weights of corpora, relative to their size, that replace those of the data, as in {tatoeba: 4}; 0 leaves
+    a corpus out."""
     rewarmup: NonNegativeInt = 500
     """Updates of warm-up after a run is resumed without its optimizer state."""
     checkpoint_every: PositiveInt = 1_000
