@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from maskpredict.config import to_dict
+from maskpredict.new_file import new_file
 from maskpredict.paper.report.write import SCORES_FILE
 from maskpredict.reproduce.evaluation import read_scores, scores_text
 from maskpredict.reproduce.outside_teacher import PAIRED
@@ -34,8 +35,10 @@ def publish(command: str, recipe: Recipe, work: Path, results: Path) -> None:
         return
     results.mkdir(parents=True, exist_ok=True)
     made = {"command": command, "runs": _runs(recipe, work), "recipe": to_dict(recipe)}
-    (results / SCORES_FILE).write_text(scores_text(work / "results"), encoding="utf-8")
-    (results / MADE_FILE).write_text(json.dumps(made, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    with new_file(results / SCORES_FILE) as file:
+        file.write(scores_text(work / "results").encode())
+    with new_file(results / MADE_FILE) as file:
+        file.write((json.dumps(made, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def _runs(recipe: Recipe, work: Path) -> dict[str, dict[str, Any]]:
