@@ -37,6 +37,9 @@ class Fault:
     """Let no file grow beyond this many bytes."""
 
 
+NO_FAULT = Fault()
+
+
 @dataclass(frozen=True)
 class Ending:
     """How a run ended."""
@@ -54,7 +57,7 @@ class Ending:
         return self.code == -signal.SIGKILL
 
 
-def run(arguments: Sequence[str], folder: Path, fault: Fault = Fault()) -> Ending:
+def run(arguments: Sequence[str], folder: Path, fault: Fault = NO_FAULT) -> Ending:
     """Run `maskpredict ARGUMENTS` in a folder."""
     counter, speech = _Pipe(), _Pipe()
     started, process = time.monotonic(), os.fork()

@@ -4,8 +4,8 @@
 
 Each story begins in an empty folder, or with an earlier result. A verb is started and killed (-9) between one and four
 times, each time at a random moment or right before a random change of a file, and between two starts all files get
-times in the past or the future, as after a jump of the clock. Every third fault is a disk that is full instead. Then the
-verb runs undisturbed. A story ends well if
+times in the past or the future, as after a jump of the clock. Every third fault is a disk that is full instead. Then
+the verb runs undisturbed. A story ends well if
 
 - the verb ends well, with the same files, byte for byte, as a run that was never disturbed (times aside),
 - no finished piece of work was done again, nothing unfinished is left, and no process,
@@ -25,7 +25,6 @@ import shutil
 import sys
 import tempfile
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -124,14 +123,15 @@ class _Story:
     def play(self, most: int) -> None:
         """Disturb the verb, then let it finish, and judge what it left."""
         for _ in range(self.chance.randint(1, most)):
-            before = self.task.progress(self.folder)
+            before, left = self.task.progress(self.folder), set(unfinished(self.folder))
             fault = self._fault()
             ending = run(self.task.arguments, self.folder, fault)
             self._judge(fault, ending, before)
+            if not ending.killed and (more := set(unfinished(self.folder)) - left):
+                raise Broken(f"leaves {sorted(more)}")
             self._jump_clock()
             if ending.code == 0:
                 break
-        before = self.task.progress(self.folder)
         ending = run(self.task.arguments, self.folder)
         if ending.code:
             raise Broken(f"does not continue: {ending.said[-2000:]}")
@@ -169,15 +169,11 @@ class _Story:
     def _judge_full_disk(self, ending: Ending) -> None:
         if ending.code != 2 or "no room left" not in ending.said or "Traceback" in ending.said:
             raise Broken(f"has no sentence on a full disk (code {ending.code}): {ending.said[-2000:]}")
-        if left := unfinished(self.folder):
-            raise Broken(f"leaves {left} on a full disk")
 
     def _judge_earlier_result(self) -> None:
         """The earlier result or the new one must be complete, at least under the name where the next run finds it."""
         files = result(self.folder)
-        aside = {
-            f"out/{name.partition('/')[2]}": content for name, content in files.items() if ".previous-" in name
-        }
+        aside = {f"out/{name.partition('/')[2]}": content for name, content in files.items() if ".previous-" in name}
         if not any(_contains(files, wanted) for wanted in (self.earlier, self.reference.files)) and not _contains(
             aside, self.earlier
         ):
@@ -215,6 +211,8 @@ def _reference(task: Task, place: Path) -> Reference:
 def _import_all() -> None:
     """Import what the verbs import, so that forked processes begin at once."""
     import onnxruntime  # noqa: F401
+    import pydantic  # noqa: F401
+    import torch._dynamo  # noqa: F401
     from torch.utils.tensorboard import SummaryWriter  # noqa: F401
 
     import maskpredict.cli

@@ -55,7 +55,9 @@ def make_tasks(inputs: Path, *, slow: bool) -> list[Task]:
         Task("average", ("average", str(inputs / "ar" / "best-2"), "out", "--overwrite"), 4, _earlier(model)),
         Task("distill", ids, 6, progress=_finished_shards),
         Task("distill by text", (*by_text, "shard_lines=8"), 6, progress=_finished_shards),
-        Task("reproduce", ("reproduce", "toy", *RECIPE, "--work", "work", "--results", "results"), 6, progress=_records),
+        Task(
+            "reproduce", ("reproduce", "toy", *RECIPE, "--work", "work", "--results", "results"), 6, progress=_records
+        ),
         Task("translate lines", ("translate", "-m", str(model), str(text), "-o", "out.txt"), 3, _earlier_file),
         Task("translate a page", ("translate", "-m", str(model), str(inputs / "page.html"), "-o", "out.html"), 3),
     ]
@@ -109,9 +111,10 @@ def _make_inputs(inputs: Path) -> None:
         assert ending.code == 0, ending.said
     lines = (inputs / "ar" / "config.yaml").read_text()
     (inputs / "train.yaml").write_text(
-        lines.replace("run: ar", "run: run").replace("system: autoregressive", "system: cmlm").replace(
-            "steps: 10", "steps: 24"
-        ).replace("data: data", f"data: {inputs / 'data'}")
+        lines.replace("run: ar", "run: run")
+        .replace("system: autoregressive", "system: cmlm")
+        .replace("steps: 10", "steps: 24")
+        .replace("data: data", f"data: {inputs / 'data'}")
     )
 
 

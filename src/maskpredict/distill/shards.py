@@ -3,8 +3,8 @@
 OUT.shards/recipe.json     their provenance
 OUT.shards/00000/          translations of the first `shard_pairs` training sources, as ids
 
-A shard appears whole or not at all, so a killed process loses only the shard in work; a damaged one is made again. Every
-source has the same number of rows in its shard: an empty row stands for a translation that is not used.
+A shard appears whole or not at all, so a killed process loses only the shard in work; a damaged one is made again.
+Every source has the same number of rows in its shard: an empty row stands for a translation that is not used.
 """
 
 from __future__ import annotations
