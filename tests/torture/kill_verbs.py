@@ -70,14 +70,17 @@ def main() -> None:
     parser.add_argument("kills", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--slow", action="store_true", help="with the tasks that take seconds")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="stop earlier, after so many minutes")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     _import_all()
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="torture-") as place:
-        tallies = torture(Path(place), arguments.kills, random.Random(arguments.seed), slow=arguments.slow)
+        deadline = started + 60 * arguments.minutes
+        tallies = torture(Path(place), arguments.kills, random.Random(arguments.seed), deadline, slow=arguments.slow)
     content = {
-        "command": f"python -m tests.torture.kill_verbs {' '.join(sys.argv[1:])}",
+        "command": f"python -m tests.torture.kill_verbs {arguments.kills} --seed {arguments.seed}"
+        + " --slow" * arguments.slow,
         "kills": sum(tally.kills for tally in tallies.values()),
         "full_disks": sum(tally.full_disks for tally in tallies.values()),
         "stories": sum(tally.stories for tally in tallies.values()),
@@ -90,15 +93,16 @@ def main() -> None:
     print(text)
     if arguments.output:
         arguments.output.write_text(text + "\n")
-    sys.exit(content["broken"] > 0)
+    sys.exit(any(tally.broken for tally in tallies.values()))
 
 
-def torture(place: Path, kills: int, chance: random.Random, *, slow: bool = False) -> dict[str, Tally]:
-    """Make stories until there were so many kills."""
+def torture(place: Path, kills: int, chance: random.Random, deadline: float, *, slow: bool) -> dict[str, Tally]:
+    """Make stories until there were so many kills, or the time is up."""
     tasks = make_tasks(place / "inputs", slow=slow)
     references = {task.name: _reference(task, place) for task in tasks}
     tallies = {task.name: Tally() for task in tasks}
-    while (done := sum(tally.kills for tally in tallies.values())) < kills:
+    while (done := sum(tally.kills for tally in tallies.values())) < kills and time.monotonic() < deadline:
+        print(f"{done} kills", file=sys.stderr)
         # The task that is furthest behind its share.
         task = min(tasks, key=lambda task: (tallies[task.name].kills + tallies[task.name].full_disks) / task.weight)
         story = _Story(task, references[task.name], tallies[task.name], place / "story", chance)
@@ -135,10 +139,10 @@ class _Story:
         ending = run(self.task.arguments, self.folder)
         if ending.code:
             raise Broken(f"does not continue: {ending.said[-2000:]}")
-        if left := left_processes():
-            raise Broken(f"leaves the processes {left}")
-        if left := unfinished(self.folder):
-            raise Broken(f"leaves {left}")
+        if processes := left_processes():
+            raise Broken(f"leaves the processes {processes}")
+        if files := unfinished(self.folder):
+            raise Broken(f"leaves {files}")
         _compare(self.reference.files, result(self.folder))
 
     def _fault(self) -> Fault:

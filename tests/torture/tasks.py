@@ -120,7 +120,11 @@ def _make_inputs(inputs: Path) -> None:
 
 def _earlier(folder: Path) -> Callable[[Path], None]:
     """Begin with an earlier result in the place of the new one."""
-    return lambda start: shutil.copytree(folder, start / "out") and None
+
+    def put(start: Path) -> None:
+        shutil.copytree(folder, start / "out")
+
+    return put
 
 
 def _earlier_file(start: Path) -> None:
