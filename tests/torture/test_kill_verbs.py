@@ -1,4 +1,4 @@
-"""Verbs that are killed, or whose disk is full, end as if nothing had happened; `make torture` tries many more times."""
+"""Verbs that are killed, or whose disk is full, end as if nothing had happened; `make torture` tries more often."""
 
 from __future__ import annotations
 
