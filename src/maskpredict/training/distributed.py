@@ -33,7 +33,7 @@ class ProcessGroup:
 
     @property
     def is_main(self) -> bool:
-        """Whether this process writes files and shows progress."""
+        """True if this process writes files and shows progress."""
         return self.rank == 0
 
     def all_reduce(self, tensors: list[Tensor]) -> None:
@@ -46,7 +46,7 @@ class ProcessGroup:
             tensor.copy_(summed)
 
     def any(self, flag: bool, device: torch.device) -> bool:
-        """Whether the flag is True in any process, so that all stop after the same update."""
+        """Return whether the flag is True in any process, so that all stop after the same update."""
         return self.max(float(flag), device) > 0
 
     def max(self, value: float, device: torch.device) -> float:
@@ -82,7 +82,7 @@ def join_process_group(device: torch.device, stuck_after: float | None = None) -
 
 
 def is_main_process() -> bool:
-    """Whether this process reports for all that torchrun started; True without torchrun."""
+    """Return whether this process reports for all that torchrun started; True without torchrun."""
     return os.environ.get("RANK", "0") == "0"
 
 
