@@ -87,7 +87,7 @@ def test_workers_that_are_killed_or_stuck_start_again_from_the_last_checkpoint_a
     alone, shared = (make_config(run, **changes) for run in ("alone", "shared"))
     train(alone, quiet=True)
     said = torchrun(shared, tmp_path, "with faults")
-    assert "Signal 9 (SIGKILL) received" in said
+    assert (tmp_path / "killed").exists()
     assert "process 1 has made no progress for 10 seconds, in update 9" in said
     assert "wait_for_a_lock_that_nobody_opens" in said
     assert_same(alone, shared, read_metrics)
