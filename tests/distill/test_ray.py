@@ -143,6 +143,8 @@ def test_a_killed_driver_continues_with_what_is_missing(config: TextDistillConfi
     process.communicate()
     before = finished(tmp_path)
     assert FREE_SHARDS <= len(before) < len(SENTENCES) // 2
+    (tmp_path / "out.shards" / "000001" / "target.zst").write_bytes(b"damaged")
+    del before["000001"]
     paused = distill_text(replace(config, seconds=0.0), quiet=True)
     assert (paused.finished, paused.shards_done) == (False, len(before))
     (tmp_path / "go").touch()

@@ -126,6 +126,7 @@ class TextDistillation:
         require("ray", "--ray")
         from maskpredict.distill.by_text.ray_workers import RayWorkers
 
+        self.shards.remove_damaged(first, jobs)
         missing = self.shards.missing(first, jobs)
         task = progress.task("Distilling", total=sum(self.shards.sizes[shard] for shard in missing))
         if missing:
@@ -142,6 +143,8 @@ class TextDistillation:
         processes = self.config.processes or self._suitable_processes()
         every = jobs * world_size * processes
         indices = [first + jobs * (rank * processes + index) for index in range(processes)]
+        for index in indices:
+            self.shards.remove_damaged(index, every)
         shards = [shard for index in indices for shard in self.shards.missing(index, every)]
         task = progress.task("Distilling", total=sum(self.shards.sizes[shard] for shard in shards))
         throughput = Throughput(task)

@@ -5,12 +5,14 @@ OUT.shards/000000.source.zst       sources of the first shard; 000000.reference.
 OUT.shards/000000/                 the finished shard: source and target, aligned, and counts.json
 
 The text is split once, so that any number of processes and machines can make shards without reading all of it. A shard
-appears whole or not at all: a killed process loses only the one in work, and the same command continues.
+appears whole or not at all: a killed process loses only the one in work, and the same command continues. All files have
+checksums; a finished shard that is damaged is made again.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from maskpredict.checksums import verify_file, write_checksums
 from maskpredict.corpus.cleaning import DigestSet, text_digest
 from maskpredict.corpus.encoding import blocks
 from maskpredict.corpus.reading import Pair
@@ -30,15 +33,18 @@ from maskpredict.distill.by_text.shard_files import (
     REFERENCE,
     SOURCE,
     STORED,
+    TARGET,
     ShardFiles,
     pack_sources,
 )
 from maskpredict.distill.by_text.sources import NO_REFERENCE, SourceCorpus
 from maskpredict.errors import UserError
-from maskpredict.new_folder import new_folder
+from maskpredict.new_folder import new_folder, remove_folder
 from maskpredict.progress import Task
 
 RECIPE_FILE = "recipe.json"
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -88,16 +94,33 @@ class TextShards:
         """Whether a shard is finished."""
         return self._path(shard).exists()
 
+    def remove_damaged(self, first: int, every: int) -> None:
+        """Remove those finished shards that are not as they were written, and say so; they are made again."""
+        for shard in range(first, len(self), every):
+            path = self._path(shard)
+            if not path.exists():
+                continue
+            try:
+                for name in (COUNTS_FILE, *(self.path(shard, side).name for side in (SOURCE, TARGET))):
+                    verify_file(path / name, "distill again")
+            except UserError as error:
+                logger.warning("A shard is made again: %s", error)
+                remove_folder(path)
+
     def sources(self, shard: int) -> ShardFiles:
         """The files of a shard's sources and references."""
         sides = (SOURCE, REFERENCE) if self.owners[shard].references else (SOURCE,)
-        return {f"{side}{STORED}": _stored(self.folder, shard, f"{side}{STORED}").read_bytes() for side in sides}
+        paths = {f"{side}{STORED}": _stored(self.folder, shard, f"{side}{STORED}") for side in sides}
+        for path in paths.values():
+            verify_file(path, f"delete {self.folder} to start again")
+        return {name: path.read_bytes() for name, path in paths.items()}
 
     def write(self, shard: int, files: ShardFiles) -> None:
         """Save a finished shard, unless another process was faster."""
         with new_folder(self._path(shard), overwrite=False, marker=COUNTS_FILE, first_wins=True) as partial:
             for name, content in files.items():
                 (partial / name).write_bytes(content)
+            write_checksums(partial)
 
     def path(self, shard: int, side: str) -> Path:
         """File of one side of a finished shard."""
@@ -122,6 +145,7 @@ def split(
             splitter.add(corpus)
         content = {"provenance": provenance, "corpora": [asdict(done) for done in splitter.corpora]}
         (partial / RECIPE_FILE).write_text(json.dumps(content, indent=2, ensure_ascii=False), encoding="utf-8")
+        write_checksums(partial)
 
 
 class _Splitter:
