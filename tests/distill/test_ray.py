@@ -139,10 +139,12 @@ def test_a_killed_node_costs_no_line_and_a_new_one_takes_its_place(
 def test_a_killed_driver_continues_with_what_is_missing(config: TextDistillConfig, tmp_path: Path) -> None:
     process = start(config)
     wait_for_workers(process, tmp_path, 1)
+    while len(finished(tmp_path)) < FREE_SHARDS:  # another worker may have the last of them
+        time.sleep(0.02)
     process.kill()
     process.communicate()
     before = finished(tmp_path)
-    assert FREE_SHARDS <= len(before) < len(SENTENCES) // 2
+    assert len(before) == FREE_SHARDS
     (tmp_path / "out.shards" / "000001" / "target.zst").write_bytes(b"damaged")
     del before["000001"]
     paused = distill_text(replace(config, seconds=0.0), quiet=True)
