@@ -55,6 +55,15 @@ def test_a_bad_glossary_gets_one_sentence(client: httpx.Client, change: dict[str
     assert sentence in response.json()["error"]
 
 
+def test_terms_can_come_with_a_text(client: httpx.Client) -> None:
+    body = {"q": "luri tisa.", "source": "xx", "target": "yy", "terms": TERMS}
+    assert "EKUL" in client.post("/v1/translate", json=body).json()["translatedText"]
+    both = client.post("/v1/translate", json={**body, "glossary_id": "x"})
+    assert (both.status_code, both.json()["error"]) == (400, "Invalid request: give glossary_id or terms, not both")
+    bad = client.post("/v1/translate", json={**body, "terms": [*TERMS, {"source": "luri", "target": "IRIT"}]})
+    assert "keep one of them" in bad.json()["error"]
+
+
 def test_deepls_client_creates_a_glossary_and_translates_with_it(deepl_client: deepl.DeepLClient) -> None:
     glossary = deepl_client.create_glossary("toys", "xx", "yy", {"luri": "EKUL", "tisa": "IROK"})
     assert (glossary.ready, glossary.entry_count) == (True, 2)

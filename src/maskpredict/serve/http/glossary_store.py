@@ -30,6 +30,11 @@ class StoredDirection:
     target: str
     terms: tuple[Term, ...]
 
+    @property
+    def glossary(self) -> Glossary:
+        """The terms to translate with; a `UserError` if some are empty or contradict each other."""
+        return _glossary(self)
+
 
 @dataclass(frozen=True)
 class StoredGlossary:
@@ -44,7 +49,7 @@ class StoredGlossary:
         """Return the glossary of a direction, or raise a `UserError` if it has none."""
         for direction in self.directions:
             if (direction.source, direction.target) == (source, target):
-                return _glossary(direction)
+                return direction.glossary
         raise UserError(f"the glossary {self.id} has no terms from {source} to {target}.")
 
 

@@ -6,11 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from maskpredict.runtime.glossary.glossary import Term
 from maskpredict.runtime.presets import PRESETS
 
 MAX_ITERATIONS, MAX_LENGTH_CANDIDATES, MAX_ALTERNATIVES = 32, 16, 8
 MAX_PINS, MAX_POSITION = 32, 1_000
 MAX_TEMPLATE_CHARACTERS = 1_000
+MAX_TERMS = 500
+"""Terms that come with a request; a glossary that the server keeps may have more."""
 
 
 def _check_text(text: str) -> str:
@@ -72,6 +75,19 @@ class PinnedPhrase(BaseModel):
     ] = None
 
 
+class TermBody(BaseModel):
+    """A term and its translation."""
+
+    model_config = _STRICT
+    source: Annotated[Text, Field(min_length=1, max_length=1_000)]
+    target: Annotated[Text, Field(min_length=1, max_length=1_000)]
+    soft: Annotated[bool, Field(description="Whether the translation may have it inflected.")] = False
+
+    def term(self) -> Term:
+        """Return it as a glossary's term."""
+        return Term(self.source, self.target, self.soft)
+
+
 class DecodingRequest(BaseModel):
     """Decoding settings; the defaults are those of the model folder."""
 
@@ -101,6 +117,9 @@ class V1TranslateRequest(StreamRequest):
         int, Field(ge=0, le=MAX_ALTERNATIVES, description="Number of alternative translations of each sentence.")
     ] = 0
     glossary_id: Annotated[str | None, Field(description="Glossary of POST /v1/glossaries.")] = None
+    terms: Annotated[
+        list[TermBody], Field(max_length=MAX_TERMS, description="Terms of this request, in place of a glossary.")
+    ] = []
 
 
 class TargetTemplate(BaseModel):
@@ -135,6 +154,41 @@ class FillRequest(DecodingRequest):
     source: Code
     target: Code
     template: TargetTemplate
+
+
+class WordsRequest(BaseModel):
+    """A place in a translation."""
+
+    model_config = _STRICT
+    source_text: Text
+    source: Code
+    target: Code
+    tokens: Annotated[
+        list[Text],
+        Field(min_length=2, max_length=MAX_POSITION, description="The translation's subwords, the end mark included."),
+    ]
+    start: Annotated[int, Field(ge=0, description="Position of the first subword.")]
+    end: Annotated[int, Field(description="Position after the last one.")]
+    api_key: ApiKey = ""
+
+    @model_validator(mode="after")
+    def _check_inside(self) -> WordsRequest:
+        if not self.start < self.end < len(self.tokens):
+            raise ValueError("start and end name no subwords of the translation")
+        return self
+
+
+class WordResponse(BaseModel):
+    """A word that could stand there."""
+
+    text: str
+    probability: float
+
+
+class WordsResponse(BaseModel):
+    """Other words, the likeliest first."""
+
+    words: list[WordResponse]
 
 
 class ErrorResponse(BaseModel):

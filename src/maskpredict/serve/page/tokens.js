@@ -79,6 +79,22 @@ export function textOf(tokens) {
   return words.filter((word) => word !== "").join(" ");
 }
 
+/** Where the words of a text begin among its tokens, or null where the text is not simply what the tokens say. */
+export function placesOfWords(tokens, text) {
+  if (isAlignment(tokens)) return null;
+  const own = tokens.slice(0, textLength(tokens));
+  const words = wordsOf(own).filter(({ start, end }) => own.slice(start, end).some(bare));
+  return words.length === text.split(" ").length ? words.map(({ start }) => start) : null;
+}
+
+/** The part of a word's range that is no punctuation, or null if there is none. */
+export function lettersOf(tokens, { start, end }) {
+  const silent = (place) => !/[\p{L}\p{N}]/u.test(bare(tokens[place]));
+  while (start < end && silent(end - 1)) end -= 1;
+  while (start < end && silent(start)) start += 1;
+  return start < end ? { start, end } : null;
+}
+
 /**
  * The phrases that a target must contain so that `text` stands in the place of the word in the range, between the same
  * neighbours: `{phrase, position}`. What comes after the word may move. Punctuation around the word stays.

@@ -11,7 +11,7 @@ import { createSteeringBar } from "./steeringbar.js";
 import { replacing } from "./tokens.js";
 import { createWordCard } from "./wordcard.js";
 
-const INVITATION = "Click a word to pin it, mask it again, or say it differently.";
+const INVITATION = "Click a word for other words, to pin it, or to mask it again.";
 const UNCHANGED = "The model chose the same words again.";
 const EMPTY = "Type something, and watch the sentence form here.";
 const NO_PASSES = "There are no passes to show here.";
@@ -19,8 +19,9 @@ const NO_PASSES = "There are no passes to show here.";
 /**
  * `places` are the elements to draw into. `reform(source, tokens, passes, answered)` and
  * `rewrite(source, pins, answered)` have a sentence formed anew and hand its record to `answered`.
+ * `findWords(source, tokens, range)` promises other words for a place.
  */
-export function createWorkbench(places, { reform, rewrite, onChange }) {
+export function createWorkbench(places, { reform, rewrite, findWords, onChange }) {
   let work = { between: [""], sentences: [] };
   let shown = 0;
   let marks = FREE; // what the next request will impose
@@ -32,6 +33,7 @@ export function createWorkbench(places, { reform, rewrite, onChange }) {
   const card = createWordCard({
     onMark: (range, kind) => mark(marked(kind === "pin" && isFree(marks) ? pinned : marks, range, kind)),
     onWrite: askForRewrite,
+    findWords: (tokens, range) => findWords(sentence().source, tokens, range),
   });
   player.aside.append(bar.element);
   const previous = iconButton("Previous sentence", "back", () => pick(shown - 1));
@@ -123,7 +125,7 @@ export function createWorkbench(places, { reform, rewrite, onChange }) {
   }
 
   function drawText() {
-    renderTranslation(places.translation, work, shown, pick);
+    renderTranslation(places.translation, work, shown, { onPick: pick, onWord: openCard });
     renderAlternatives(places.alternatives, sentence() && form(), chooseAlternative);
     renderSentenceSteps(places.steps, work.sentences.length, shown, { previous, next });
     places.source.textContent = work.sentences.length > 1 ? sentence().source : "";

@@ -52,7 +52,7 @@ async def create_glossary(request: Request, service: Service, access: Access, st
     """Keep a glossary for one direction."""
     body = (await read_body(request)).validated(GlossaryRequest)
     key = authorized_key(request, access)
-    return JSONResponse(_one_direction(store.add(key, body.name, [_direction(service, body)])), 201)
+    return JSONResponse(_one_direction(store.add(key, body.name, [await _direction(service, body)])), 201)
 
 
 @router.get("/v2/glossaries")
@@ -101,7 +101,7 @@ async def create_multilingual(request: Request, service: Service, access: Access
     """Keep a glossary for several directions."""
     body = (await read_body(request)).validated(MultilingualGlossaryRequest)
     key = authorized_key(request, access)
-    directions = [_direction(service, dictionary) for dictionary in body.dictionaries]
+    directions = [await _direction(service, dictionary) for dictionary in body.dictionaries]
     return JSONResponse(_all_directions(store.add(key, body.name, directions)), 201)
 
 
@@ -133,13 +133,13 @@ async def get_multilingual_entries(
     )
 
 
-def _direction(service: TranslationService, body: DictionaryBody) -> StoredDirection:
+async def _direction(service: TranslationService, body: DictionaryBody) -> StoredDirection:
     source, target = base_code(body.source_lang), base_code(body.target_lang)
     if source == target:
         raise UserError(f"a glossary from {source} to {target} translates nothing; name two languages.")
     service.languages.model(source, target)
     terms = parse_glossary(body.entries.encode(), body.entries_format, Languages(source, target)).terms
-    return checked_direction(service, source, target, list(terms))
+    return await checked_direction(service, source, target, terms)
 
 
 def _one_direction(stored: StoredGlossary) -> dict[str, Any]:
