@@ -18,7 +18,7 @@ TEXT = "bane luri."
 def add_term(page: Page, source: str, target: str) -> None:
     page.locator("#glossary summary").click()
     page.get_by_label("Term", exact=True).last.fill(source)
-    page.get_by_label("Translation", exact=True).last.fill(target)
+    page.get_by_label("Its translation", exact=True).last.fill(target)
 
 
 def test_a_term_is_put_in_and_stays_after_reloading(visit: Visit) -> None:
@@ -48,7 +48,7 @@ def test_contradicting_terms_are_explained(visit: Visit) -> None:
     add_term(page, "luri", "EKUL")
     page.get_by_role("button", name="Add a term").click()
     page.get_by_label("Term", exact=True).last.fill("luri")
-    page.get_by_label("Translation", exact=True).last.fill("IROK")
+    page.get_by_label("Its translation", exact=True).last.fill("IROK")
     expect(page.locator("#status")).to_contain_text("keep one of them")
     assert "400" in visit.complaints.pop()  # the browser reports the refusal, too
 

@@ -63,7 +63,7 @@ def test_a_link_carries_settings_text_and_terms_to_somebody_else(visit: Visit, n
     page = visit.translated(TEXT, speed="own", T="3", l="2")
     page.locator("#glossary summary").click()
     page.get_by_label("Term", exact=True).fill("luri")
-    page.get_by_label("Translation", exact=True).fill("EKUL")
+    page.get_by_label("Its translation", exact=True).fill("EKUL")
     expect(page.locator("#translation")).to_contain_text("EKUL")
     page.click("#share")
     expect(page.locator("#share")).to_have_accessible_name("Copied")

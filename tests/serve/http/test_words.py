@@ -18,7 +18,8 @@ def sentence(client: httpx.Client) -> dict[str, Any]:
 
 def test_other_words_are_whole_words_and_the_likeliest_come_first(client: httpx.Client) -> None:
     translation = sentence(client)
-    place = {"tokens": translation["tokens"], "start": 0, "end": 1}
+    tokens = translation["tokens"]
+    place = {"tokens": tokens, "start": 0, "end": next(i for i, token in enumerate(tokens) if i and token[0] == "▁")}
     answer = client.post("/v1/words", json={"source_text": TEXT, **PAIR, **place})
     words = answer.json()["words"]
     assert words
@@ -27,13 +28,15 @@ def test_other_words_are_whole_words_and_the_likeliest_come_first(client: httpx.
     assert len(set(texts)) == len(texts)
     assert translation["text"].split(" ")[0] not in texts
     assert all(text.isalpha() and len(text) > 1 for text in texts)
+    others = translation["text"].split(" ")[1:]
+    assert [word["sentence"]["text"].split(" ") for word in words] == [[text, *others] for text in texts]
 
 
 @pytest.mark.parametrize(
     ("change", "part"),
     [
-        ({"start": 3, "end": 3}, "start and end name no subwords"),
-        ({"end": 1_000}, "start and end name no subwords"),
+        ({"start": 3, "end": 3}, "end: start and end name no subwords"),
+        ({"end": 1_000}, "end: start and end name no subwords"),
         ({"target": "xx"}, "the same language"),
         ({"tokens": ["▁a", "?!", "</s>"]}, "not in the model's vocabulary"),
         ({"source_text": "luri " * 2_000}, "exceeds text limit"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from maskpredict.runtime.glossary.glossary import Term
 from maskpredict.runtime.presets import PRESETS
@@ -171,24 +171,12 @@ class WordsRequest(BaseModel):
     end: Annotated[int, Field(description="Position after the last one.")]
     api_key: ApiKey = ""
 
-    @model_validator(mode="after")
-    def _check_inside(self) -> WordsRequest:
-        if not self.start < self.end < len(self.tokens):
-            raise ValueError("start and end name no subwords of the translation")
-        return self
-
-
-class WordResponse(BaseModel):
-    """A word that could stand there."""
-
-    text: str
-    probability: float
-
-
-class WordsResponse(BaseModel):
-    """Other words, the likeliest first."""
-
-    words: list[WordResponse]
+    @field_validator("end")
+    @classmethod
+    def _check_inside(cls, end: int, info: ValidationInfo) -> int:
+        if not info.data.get("start", 0) < end < len(info.data.get("tokens", [])):
+            raise ValueError("start and end name no subwords in front of the end mark")
+        return end
 
 
 class ErrorResponse(BaseModel):
@@ -312,6 +300,20 @@ class SentenceResponse(BaseModel):
     lengths: Annotated[list[int], Field(description="Target lengths that were tried, the likeliest first.")]
     alternatives: list[AlternativeResponse]
     trace: TraceResponse | None
+
+
+class WordResponse(BaseModel):
+    """A word that could stand there."""
+
+    text: str
+    probability: float
+    sentence: Annotated[SentenceResponse, Field(description="The translation with this word, and its passes.")]
+
+
+class WordsResponse(BaseModel):
+    """Other words, the likeliest first."""
+
+    words: list[WordResponse]
 
 
 class V1TranslateResponse(BaseModel):

@@ -86,6 +86,6 @@ export function createGlossary(root, { onChange }) {
   return { show };
 }
 
-const NAMES = { source: "Term", target: "Translation" };
+const NAMES = { source: "Term", target: "Its translation" };
 
 const button = (name, onclick) => el("button", { type: "button", class: "button", onclick }, name);

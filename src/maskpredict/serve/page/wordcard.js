@@ -9,9 +9,9 @@ const MOST_WORDS = 6;
 
 /**
  * A card for any word. `onMark(range, kind)` pins, masks or (null) frees; `onWrite(range, text)` wants another one;
- * `findWords(tokens, range)` promises words that might stand there, as `{text, probability}`.
+ * `findWords(tokens, range)` promises others as `{text, probability, sentence}`, and `onTake(sentence)` takes one of them.
  */
-export function createWordCard({ onMark, onWrite, findWords }) {
+export function createWordCard({ onMark, onWrite, findWords, onTake }) {
   // "auto" brings what is expected of a card: Escape and a click elsewhere close it, and focus goes back to the word.
   const card = el("div", { class: "word-card", popover: "auto", role: "dialog", "aria-label": "Word" });
   document.body.append(card);
@@ -41,12 +41,12 @@ export function createWordCard({ onMark, onWrite, findWords }) {
       el("button", { type: "button", class: "button", onclick: act(kind) }, name),
     );
     const letters = lettersOf(tokens, word);
-    const put = (text) => {
+    const closing = (action) => (...given) => {
       close();
-      onWrite(word, text);
+      action(...given);
     };
-    if (letters) parts.push(others(findWords(tokens, letters), put));
-    parts.push(writing(put), unit?.element, el("div", { class: "word-actions" }, ...buttons));
+    if (letters) parts.push(others(findWords(tokens, letters), closing(onTake)));
+    parts.push(writing(closing((text) => onWrite(word, text))), unit?.element, el("div", { class: "word-actions" }, ...buttons));
     card.replaceChildren(...parts.filter(Boolean));
     card.showPopover();
     placeBelow(card, button);
@@ -89,13 +89,14 @@ function unitChoice(tokens, word, place) {
 }
 
 /** Words to take with a click, as soon as they are known. */
-function others(promise, put) {
+function others(promise, take) {
   const root = el("div", { class: "word-others", role: "group", "aria-label": "Other words", "aria-busy": "true" });
   root.append(el("p", { class: "note" }, "Looking for other words"));
   const show = (words) => {
-    const choices = words.slice(0, MOST_WORDS).map(({ text, probability }) =>
-      el("button", { type: "button", class: "other-word", title: percent(probability), onclick: () => put(text) }, text),
-    );
+    const choices = words.slice(0, MOST_WORDS).map(({ text, probability, sentence }) => {
+      const attributes = { type: "button", class: "other-word", title: percent(probability) };
+      return el("button", { ...attributes, onclick: () => take(sentence) }, text);
+    });
     root.setAttribute("aria-busy", "false");
     root.replaceChildren(...(choices.length > 0 ? choices : [el("p", { class: "note" }, "The model knows no other word.")]));
   };

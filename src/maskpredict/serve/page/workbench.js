@@ -34,6 +34,7 @@ export function createWorkbench(places, { reform, rewrite, findWords, onChange }
     onMark: (range, kind) => mark(marked(kind === "pin" && isFree(marks) ? pinned : marks, range, kind)),
     onWrite: askForRewrite,
     findWords: (tokens, range) => findWords(sentence().source, tokens, range),
+    onTake: (record) => takeForm(sentence(), record, null),
   });
   player.aside.append(bar.element);
   const previous = iconButton("Previous sentence", "back", () => pick(shown - 1));

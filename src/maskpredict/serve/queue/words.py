@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from maskpredict.runtime.lines import Line
+from maskpredict.runtime.translation import Translation
 from maskpredict.serve.queue.models import ServedModel
 from maskpredict.serve.queue.service import TranslationService
 from maskpredict.tokenizer import WORD_START
@@ -33,20 +34,10 @@ class Place:
         """Return the translation with a gap of a number of subwords in this place."""
         return (*self.tokens[: self.start], *[None] * size, *self.tokens[self.end :])
 
-    def may_have(self, filling: _Filling) -> bool:
-        """Return False for what is no word here: half of one, or the word next to it again."""
-        first = filling.tokens[0]
-        if first.startswith(WORD_START) != self.tokens[self.start].startswith(WORD_START):
-            return False
-        if first in (*self.tokens[self.start - 1 : self.start], self.tokens[self.end]):
-            return False
-        return len(filling.tokens) == 1 or filling.probability >= LIKELY
-
-
-@dataclass(frozen=True)
-class _Filling:
-    tokens: list[str]
-    probability: float
+    def may_begin_with(self, token: str) -> bool:
+        """Return False for a subword that is no beginning of a word here, or the word next to it again."""
+        is_beginning = token.startswith(WORD_START) == self.tokens[self.start].startswith(WORD_START)
+        return is_beginning and token not in (*self.tokens[self.start - 1 : self.start], self.tokens[self.end])
 
 
 @dataclass(frozen=True)
@@ -55,6 +46,8 @@ class OtherWord:
 
     text: str
     probability: float
+    translation: Translation
+    """The whole translation with this word."""
 
 
 async def other_words(service: TranslationService, model: ServedModel, source: str, place: Place) -> list[OtherWord]:
@@ -64,31 +57,34 @@ async def other_words(service: TranslationService, model: ServedModel, source: s
     fillings before began with.
     """
     of_sizes = await asyncio.gather(*(_fillings(service, model, source, place, size) for size in SIZES))
-    words: dict[str, float] = {}
-    for filling in (filling for fillings in of_sizes for filling in fillings):
-        text = _text(model, filling.tokens)
-        if _WORD.fullmatch(text) and place.may_have(filling):
-            words.setdefault(text, filling.probability)
-    known = _text(model, place.tokens[place.start : place.end]).casefold()
-    found = [OtherWord(text, probability) for text, probability in words.items() if text.casefold() != known]
-    return sorted(found, key=lambda word: -word.probability)
+    known = _text(model, place.tokens[place.start : place.end])
+    words: dict[str, OtherWord] = {}
+    for size, translations in zip(SIZES, of_sizes, strict=True):
+        inside = slice(place.start, place.start + size)
+        for translation in translations:
+            text = _text(model, translation.tokens[inside])
+            word = OtherWord(text, math.exp(sum(translation.log_probs[inside])), translation)
+            is_whole = _WORD.fullmatch(text) and place.may_begin_with(translation.tokens[place.start])
+            if is_whole and text.casefold() != known.casefold() and (size == 1 or word.probability >= LIKELY):
+                words.setdefault(text, word)
+    return sorted(words.values(), key=lambda word: -word.probability)
 
 
 async def _fillings(
     service: TranslationService, model: ServedModel, source: str, place: Place, size: int
-) -> list[_Filling]:
-    """Return several fillings of a gap of some subwords."""
+) -> list[Translation]:
+    """Return several translations with other words in a place, of a number of subwords."""
     line = Line(source, template=place.gap(size))
     avoided = [place.tokens[place.start]]
-    fillings = []
+    translations = []
     for _ in range(ROUNDS):
         ids = model.translator.tokenizers.target.ids(avoided)
-        settings = {"iterations": size, "suppress_tokens": tuple(sorted({*model.suppressed, *ids}))}
+        suppressed = tuple(sorted({*model.suppressed, *ids}))
+        settings = {"iterations": size, "suppress_tokens": suppressed, "trace": True}
         (translation,) = await service.translate([(model, line)], settings)
-        inside = slice(place.start, place.start + size)
-        fillings.append(_Filling(translation.tokens[inside], math.exp(sum(translation.log_probs[inside]))))
+        translations.append(translation)
         avoided.append(translation.tokens[place.start])
-    return fillings
+    return translations
 
 
 def _text(model: ServedModel, tokens: Sequence[str]) -> str:

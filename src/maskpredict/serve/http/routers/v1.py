@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -80,7 +79,15 @@ async def words(body: WordsRequest, request: Request, service: Service, access: 
     access.check_size([body.source_text])
     model = _known_model(service, body.source, body.target)
     found = await other_words(service, model, body.source_text, Place(body.tokens, body.start, body.end))
-    return JSONResponse({"words": [asdict(word) for word in found]})
+    responses = [
+        {
+            "text": word.text,
+            "probability": word.probability,
+            "sentence": sentence_response(body.source_text, word.translation, traced=True),
+        }
+        for word in found
+    ]
+    return JSONResponse({"words": responses})
 
 
 def _known_model(service: TranslationService, source: str, target: str) -> ServedModel:
