@@ -8,7 +8,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 TOO_OLD := maskpredict needs Python 3.11 or newer; name one, as in: make PYTHON=/usr/bin/python3.12
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test lint torture constraints
+.PHONY: help demo serve test lint torture image constraints
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ lint: .venv/.installed-dev ## check style, format and types
 
 torture: .venv/.installed-dev ## send random requests to a server; make torture REQUESTS=1000000
 	$(BIN)/python tests/serve/fuzz_server.py $(or $(REQUESTS),100000)
+
+image: ## carry out the Dockerfile without Docker, in a fresh Debian; needs root and debootstrap
+	$(PYTHON) deploy/try_dockerfile.py
 
 # Keeps the versions that still fit; make constraints UPGRADE=--upgrade takes the newest of all packages.
 constraints: $(BIN)/uv ## pin the versions of all dependencies, for every Python and platform

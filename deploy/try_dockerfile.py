@@ -140,6 +140,8 @@ def copy(stage: Stage, stages: dict[str, Stage], words: list[str]) -> None:
 @contextmanager
 def running(stage: Stage, port: int) -> Iterator[subprocess.Popen[bytes]]:
     """Run the image's command, at a port that is free here; in the end, stop it as Docker does."""
+    processes = stage.root / "proc"  # which tells the runtime what the CPU can do
+    subprocess.run(["mount", "-t", "proc", "proc", str(processes)], check=True)
     words = [*json.loads(stage.settings["ENTRYPOINT"]), *json.loads(stage.settings["CMD"]), "--port", str(port)]
     server = subprocess.Popen(stage.command(*words), env=stage.variables())
     try:
@@ -150,6 +152,8 @@ def running(stage: Stage, port: int) -> Iterator[subprocess.Popen[bytes]]:
             raise SystemExit(f"the server ended with status {status}.")
     finally:
         server.kill()
+        server.wait()
+        subprocess.run(["umount", str(processes)], check=True)
 
 
 def try_out(stage: Stage) -> str:

@@ -93,6 +93,32 @@ def test_deepls_client_creates_a_multilingual_glossary(deepl_client: deepl.DeepL
     deepl_client.delete_multilingual_glossary(glossary)
 
 
+def test_deepls_client_changes_a_glossary(deepl_client: deepl.DeepLClient) -> None:
+    def dictionary(entries: dict[str, str], source: str = "xx") -> MultilingualGlossaryDictionaryEntries:
+        return MultilingualGlossaryDictionaryEntries(source, "yy" if source == "xx" else "xx", entries)
+
+    glossary = deepl_client.create_multilingual_glossary("toys", [dictionary({"luri": "EKUL", "tisa": "IROK"})])
+    renamed = deepl_client.update_multilingual_glossary_name(glossary, "games")
+    assert (renamed.name, renamed.glossary_id) == ("games", glossary.glossary_id)
+    added = deepl_client.update_multilingual_glossary_dictionary(glossary, dictionary({"luri": "IRIT", "bane": "EK"}))
+    assert added.dictionaries[0].entry_count == 3
+    entries = deepl_client.get_multilingual_glossary_entries(glossary, "xx", "yy").dictionaries[0].entries
+    assert str(entries) == "luri\tIRIT\ntisa\tIROK\nbane\tEK"
+    replaced = deepl_client.replace_multilingual_glossary_dictionary(glossary, dictionary({"kone": "EK"}))
+    assert (replaced.source_lang, replaced.entry_count) == ("XX", 1)
+    deepl_client.delete_multilingual_glossary_dictionary(glossary, None, "xx", "yy")
+    with pytest.raises(deepl.GlossaryNotFoundException, match="no terms"):
+        deepl_client.get_glossary(glossary.glossary_id)
+    with pytest.raises(deepl.GlossaryNotFoundException, match="no terms in this direction"):
+        deepl_client.get_multilingual_glossary_entries(glossary, "xx", "yy")
+    deepl_client.delete_multilingual_glossary(glossary)
+
+
+def test_deepls_client_is_told_what_is_wrong_with_a_glossary(deepl_client: deepl.DeepLClient) -> None:
+    with pytest.raises(deepl.DeepLException, match="has characters that the model's vocabulary lacks"):
+        deepl_client.create_glossary("toys", "xx", "yy", {"luri": "日本"})
+
+
 def test_a_glossary_belongs_to_the_api_key_that_sent_it(
     running: Callable[..., AbstractContextManager[httpx.Client]], tmp_path: Path
 ) -> None:

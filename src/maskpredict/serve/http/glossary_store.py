@@ -61,20 +61,26 @@ class GlossaryStore:
         folder.mkdir(exist_ok=True)
 
     def add(self, key: str, name: str, directions: Sequence[StoredDirection]) -> StoredGlossary:
-        """Keep a glossary."""
+        """Keep a new glossary."""
         if sum(1 for _ in self.folder.iterdir()) >= MAX_GLOSSARIES:
             raise ApiError(503, "The server keeps too many glossaries; delete some.", 60)
-        if sum(len(direction.terms) for direction in directions) > MAX_TERMS:
-            raise ApiError(413, f"A glossary has at most {MAX_TERMS} terms.")
-        for direction in directions:
-            _glossary(direction)  # refuses empty and conflicting terms
         hexadecimal = secrets.token_hex(16)
         parts = (hexadecimal[a:b] for a, b in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32)))
         created = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         glossary = StoredGlossary("-".join(parts), name, created, tuple(directions))
-        record = {"owner": _owner(key), **asdict(glossary)}
-        (self.folder / f"{glossary.id}.json").write_text(json.dumps(record), encoding="utf-8")
+        self.write(key, glossary)
         return glossary
+
+    def write(self, key: str, glossary: StoredGlossary) -> None:
+        """Keep a glossary in place of the one with the same id."""
+        if sum(len(direction.terms) for direction in glossary.directions) > MAX_TERMS:
+            raise ApiError(413, f"A glossary has at most {MAX_TERMS} terms.")
+        for direction in glossary.directions:
+            _ = direction.glossary  # refuses empty and conflicting terms
+        record = {"owner": _owner(key), **asdict(glossary)}
+        partial = self.folder / f"{glossary.id}.{secrets.token_hex(4)}"
+        partial.write_text(json.dumps(record), encoding="utf-8")
+        partial.replace(self.folder / f"{glossary.id}.json")  # another process never reads half of it
 
     def find(self, key: str, glossary_id: str) -> StoredGlossary:
         """Return a glossary by its id."""

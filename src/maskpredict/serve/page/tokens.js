@@ -35,6 +35,11 @@ export function textLength(tokens) {
   return end < 0 ? tokens.length : end;
 }
 
+/** The tokens of the text, with an end mark behind. */
+export function ended(tokens) {
+  return [...tokens.slice(0, textLength(tokens)), END];
+}
+
 /** A token without its marks. */
 function bare(token) {
   if (token === UNKNOWN) return "\u2047";
@@ -87,8 +92,9 @@ export function placesOfWords(tokens, text) {
   return words.length === text.split(" ").length ? words.map(({ start }) => start) : null;
 }
 
-/** The part of a word's range that is no punctuation, or null if there is none. */
+/** The part of a word's range that is no punctuation, or null if there is none in the text. */
 export function lettersOf(tokens, { start, end }) {
+  if (end > textLength(tokens)) return null;
   const silent = (place) => !/[\p{L}\p{N}]/u.test(bare(tokens[place]));
   while (start < end && silent(end - 1)) end -= 1;
   while (start < end && silent(start)) start += 1;

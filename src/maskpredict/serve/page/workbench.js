@@ -8,7 +8,7 @@ import { createPlayer } from "./player.js";
 import { choiceOf, current, passesOf, readAnswer, version, wholeText } from "./sentences.js";
 import { FREE, isFree, marked, pinsAfterReplacing, pinsOf, template } from "./steering.js";
 import { createSteeringBar } from "./steeringbar.js";
-import { replacing } from "./tokens.js";
+import { ended, replacing } from "./tokens.js";
 import { createWordCard } from "./wordcard.js";
 
 const INVITATION = "Click a word for other words, to pin it, or to mask it again.";
@@ -33,7 +33,7 @@ export function createWorkbench(places, { reform, rewrite, findWords, onChange }
   const card = createWordCard({
     onMark: (range, kind) => mark(marked(kind === "pin" && isFree(marks) ? pinned : marks, range, kind)),
     onWrite: askForRewrite,
-    findWords: (tokens, range) => findWords(sentence().source, tokens, range),
+    findWords: (tokens, range) => findWords(sentence().source, ended(tokens), range),
     onTake: (record) => takeForm(sentence(), record, null),
   });
   player.aside.append(bar.element);
