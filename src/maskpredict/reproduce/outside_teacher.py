@@ -23,7 +23,7 @@ from maskpredict.corpus.compressed import compress
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.corpus.encoding import blocks
 from maskpredict.corpus.reading import CorpusConfig, Pair, read_pairs
-from maskpredict.decoding.settings import OnePassSettings
+from maskpredict.decoding.settings import FertilitySettings, OnePassSettings
 from maskpredict.distill.by_text import distill_text
 from maskpredict.distill.by_text.report import REPORT_FILE
 from maskpredict.distill.teachers import TeacherConfig, best_translations, open_teacher
@@ -115,7 +115,7 @@ def race(recipe: Recipe, run: Path, work: Path, seconds: float | None, *, quiet:
     """Make WORK/race: the model of a run on the first test set, and the teacher in its own engine."""
     model = run / "model"
     decoder = find_decoder(ModelFolder.read(model).system)
-    entrant = {"one_pass" if decoder.settings_type is OnePassSettings else "model": str(model)}
+    entrant = {"one_pass" if decoder.settings_type in (OnePassSettings, FertilitySettings) else "model": str(model)}
     beams = tuple(dict.fromkeys((1, *(settings.get("beam_size", 1) for settings in recipe.evaluate.teacher))))
     known = {
         **entrant,
@@ -138,8 +138,8 @@ def card_sections(work: Path) -> list[str]:
     for path in sorted((work / "results" / PAIRED).glob("*.json")):
         content = json.loads(path.read_text(encoding="utf-8"))
         rows = [
-            f"| {own['system']} | {own['metric']} | {own['difference']:+.1f} | {own['p_value']:.3f} |"
-            for own in content["differences"]
+            f"| {test['system']} | {test['metric']} | {test['difference']:+.1f} | {test['p_value']:.3f} |"
+            for test in content["differences"]
         ]
         head = ["| system | metric | difference | p |", "|---|---|---:|---:|"]
         title = f"## Against the teacher on {path.stem}"

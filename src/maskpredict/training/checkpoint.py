@@ -41,13 +41,15 @@ class RunState:
     validations_since_best: int = 0
     forgot_at: int | None = None
     """Updates made when the run was last resumed without its optimizer state."""
+    target_tokens: int | None = 0
+    """Target tokens seen, padding not counted; None if the run began before they were counted."""
 
     @classmethod
     def read(cls, folder: Path) -> RunState:
         """The state saved in a checkpoint."""
         try:
             saved = json.loads((folder / STATE_FILE).read_text())
-            return cls(**{**saved, "position": Position(**saved["position"])})
+            return cls(**{"target_tokens": None, **saved, "position": Position(**saved["position"])})
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise UserError(
                 f"the checkpoint {folder} is damaged; delete it to continue from an earlier one."

@@ -6,6 +6,7 @@ import { createAsker } from "./ask.js";
 import { installCopy } from "./clipboard.js";
 import { curlCommand } from "./curl.js";
 import { installDocuments } from "./documents.js";
+import { loadIcons } from "./dom.js";
 import { EXAMPLES } from "./examples.js";
 import { createGlossary } from "./glossary.js";
 import { createHistory } from "./history.js";
@@ -252,6 +253,7 @@ byId("document-file").addEventListener("change", ({ target }) => {
   if (target.files.length > 0) translateDocument(target.files[0]);
   target.value = "";
 });
+loadIcons();
 installTheme(byId("theme"));
 installCopy(byId("copy"), () => bench.text());
 installCopy(byId("share"), () => linkTo(state, terms()));

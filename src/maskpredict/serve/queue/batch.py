@@ -69,9 +69,9 @@ class Batch:
 
     sentences: list[QueuedSentence]
     work: SlicedWork[list[Outcome]] | None = None
-    """The computation, once it has begun."""
+    """The computation, once it has started."""
     resumed: float = 0.0
-    """When it last began or went on."""
+    """When it last started or went on."""
     seconds: float = 0.0
     """Computing time so far."""
 

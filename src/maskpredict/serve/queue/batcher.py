@@ -66,7 +66,7 @@ class Batcher:
             else:
                 self.queue.finish(batch, seconds)
                 self._deliver(batch, batch.work.result)
-            self.metrics.set_queue(len(self.queue), self.queue.begun, self.queue.unfinished_seconds)
+            self.metrics.set_queue(len(self.queue), self.queue.running_batches, self.queue.unfinished_seconds)
             self._trimmer.trim_if_due()
 
     def _translate(self, batch: Batch, pause: Callable[[], None]) -> list[Outcome]:
