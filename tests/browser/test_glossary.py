@@ -73,3 +73,12 @@ def test_terms_are_used_for_documents(visit: Visit) -> None:
     expect(page.locator("#translation")).to_contain_text("EKUL")
     drop(page, "a.txt", "luri tisa.")
     expect(page.locator(".preview dd")).to_contain_text("EKUL")
+
+
+def test_terms_count_as_soon_as_the_language_is_detected(visit: Visit) -> None:
+    page = visit.translated(TEXT)
+    add_term(page, "luri", "EKUL")
+    expect(page.locator("#translation")).to_contain_text("EKUL")
+    page.goto("about:blank")
+    page = visit.open("#from=auto&to=yy&q=bane+luri+tisa+kone.")
+    expect(page.locator("#translation")).to_contain_text("EKUL")

@@ -122,8 +122,8 @@ function showAnswer(answer) {
   settings.show(state, usedBy(first));
   showLanguages();
   showTerms();
-  // What was detected may have other terms than what was guessed.
-  if (answer && terms().length > 0 && termsUsed.length === 0) translate(0);
+  // The language that was detected may have other terms than the one before, or than none.
+  if (answer && JSON.stringify(terms()) !== JSON.stringify(termsUsed)) translate(0);
   else if (answer) keeping = setTimeout(keep, READING_PAUSE);
 }
 

@@ -63,8 +63,9 @@ async def get_multilingual_entries(
 ) -> JSONResponse:
     """Return the terms of a direction."""
     stored = store.find(authorized_key(request, access), glossary_id)
-    found = _direction(stored, source_lang, target_lang)
-    return JSONResponse({"dictionaries": [{**described(found), "entries": entries(found), "entries_format": "tsv"}]})
+    direction = _direction(stored, source_lang, target_lang)
+    terms = {**described(direction), "entries": entries(direction), "entries_format": "tsv"}
+    return JSONResponse({"dictionaries": [terms]})
 
 
 @router.patch("/{glossary_id}", openapi_extra=body_schema(GlossaryChanges))
@@ -123,10 +124,10 @@ def _directions(stored: StoredGlossary) -> dict[tuple[str, str], StoredDirection
 
 
 def _direction(stored: StoredGlossary, source: str, target: str) -> StoredDirection:
-    found = _directions(stored).get((base_code(source), base_code(target)))
-    if found is None:
+    direction = _directions(stored).get((base_code(source), base_code(target)))
+    if direction is None:
         raise ApiError(404, "The glossary has no terms in this direction.")
-    return found
+    return direction
 
 
 def _with_direction(stored: StoredGlossary, direction: StoredDirection) -> StoredGlossary:

@@ -78,14 +78,14 @@ async def words(body: WordsRequest, request: Request, service: Service, access: 
     access.authorize(request, body.api_key)
     access.check_size([body.source_text])
     model = _known_model(service, body.source, body.target)
-    found = await other_words(service, model, body.source_text, Place(body.tokens, body.start, body.end))
+    others = await other_words(service, model, body.source_text, Place(body.tokens, body.start, body.end))
     responses = [
         {
             "text": word.text,
             "probability": word.probability,
             "sentence": sentence_response(body.source_text, word.translation, traced=True),
         }
-        for word in found
+        for word in others
     ]
     return JSONResponse({"words": responses})
 
