@@ -13,11 +13,11 @@ from typing import Any, cast
 
 import torch
 
+from maskpredict.checksums import checksum_of
 from maskpredict.corpus.dataset import sha256
 from maskpredict.decoding.engine import Engine
 from maskpredict.errors import UserError
 from maskpredict.languages import Languages
-from maskpredict.model.checksum import checksum_of
 from maskpredict.model.folder import CARD_FILE, WEIGHTS_FILE, ModelFolder, read_description
 from maskpredict.model.stored_weights import parameter_count
 from maskpredict.model.training_record import TrainingRecord

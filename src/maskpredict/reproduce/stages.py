@@ -26,7 +26,10 @@ from maskpredict.reproduce.recipe import Recipe
 from maskpredict.reproduce.shipping import ship
 from maskpredict.training.loop import train
 
-MACHINE_SETTINGS = {"device", "threads", "processes", "engine", "batch_tokens", "checkpoint_every", "rewarmup"}
+MACHINE_SETTINGS = {
+    *("device", "threads", "processes", "engine", "batch_tokens"),
+    *("checkpoint_every", "rewarmup", "max_skipped", "stuck_after"),
+}
 """Values that do not affect the result, and may differ between machines."""
 _HERE = Path()
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from maskpredict.checksums import checksum_of
 from maskpredict.corpus.dataset import Dataset, ParallelIds
 from maskpredict.errors import UserError
-from maskpredict.model.checksum import checksum_of
 from maskpredict.model.config import preset
 from maskpredict.model.folder import WEIGHTS_FILE, ModelFolder, read_description
 from maskpredict.model.module_weights import load_weights

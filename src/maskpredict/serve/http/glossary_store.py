@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from maskpredict.errors import UserError
+from maskpredict.new_file import new_file
 from maskpredict.runtime.glossary.glossary import Glossary, Term
 from maskpredict.serve.http.errors import ApiError
 
@@ -78,9 +79,11 @@ class GlossaryStore:
         for direction in glossary.directions:
             _ = direction.glossary  # refuses empty and conflicting terms
         record = {"owner": _owner(key), **asdict(glossary)}
-        partial = self.folder / f"{glossary.id}.{secrets.token_hex(4)}"
-        partial.write_text(json.dumps(record), encoding="utf-8")
-        partial.replace(self.folder / f"{glossary.id}.json")  # another process never reads half of it
+        try:
+            with new_file(self.folder / f"{glossary.id}.json") as file:
+                file.write(json.dumps(record).encode())
+        except (OSError, UserError) as error:
+            raise ApiError(503, "The server has no room for glossaries.", 60) from error
 
     def find(self, key: str, glossary_id: str) -> StoredGlossary:
         """Return a glossary by its id."""
