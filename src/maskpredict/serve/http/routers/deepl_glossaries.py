@@ -94,8 +94,9 @@ async def read_direction(service: TranslationService, body: DictionaryBody) -> S
     if source == target:
         raise UserError(f"a glossary from {source} to {target} translates nothing; name two languages.")
     service.languages.model(source, target)
-    terms = parse_glossary(body.entries.encode(), body.entries_format, Languages(source, target)).terms
-    return await checked_direction(service, source, target, terms)
+    content, languages = body.entries.encode(), Languages(source, target)
+    glossary = await service.preparing.run(len(content), parse_glossary, content, body.entries_format, languages)
+    return await checked_direction(service, source, target, glossary.terms)
 
 
 def _one_direction(stored: StoredGlossary) -> dict[str, Any]:
