@@ -9,7 +9,8 @@ const MOST_WORDS = 6;
 
 /**
  * A card for any word. `onMark(range, kind)` pins, masks or (null) frees; `onWrite(range, text)` wants another one;
- * `findWords(tokens, range)` promises others as `{text, probability, sentence}`, and `onTake(sentence)` takes one of them.
+ * `findWords(tokens, range)`, if not null, promises others as `{text, probability, sentence}`, and `onTake(sentence)`
+ * takes one of them.
  */
 export function createWordCard({ onMark, onWrite, findWords, onTake }) {
   // "auto" brings what is expected of a card: Escape and a click elsewhere close it, and focus goes back to the word.
@@ -45,8 +46,9 @@ export function createWordCard({ onMark, onWrite, findWords, onTake }) {
       close();
       action(...given);
     };
-    if (letters) parts.push(others(findWords(tokens, letters), closing(onTake)));
-    parts.push(writing(closing((text) => onWrite(word, text))), unit?.element, el("div", { class: "word-actions" }, ...buttons));
+    if (letters && findWords) parts.push(others(findWords(tokens, letters), closing(onTake)));
+    parts.push(writing(closing((text) => onWrite(word, text))));
+    parts.push(unit?.element, el("div", { class: "word-actions" }, ...buttons));
     card.replaceChildren(...parts.filter(Boolean));
     card.showPopover();
     placeBelow(card, button);
@@ -98,7 +100,8 @@ function others(promise, take) {
       return el("button", { ...attributes, onclick: () => take(sentence) }, text);
     });
     root.setAttribute("aria-busy", "false");
-    root.replaceChildren(...(choices.length > 0 ? choices : [el("p", { class: "note" }, "The model knows no other word.")]));
+    const none = el("p", { class: "note" }, "The model knows no other word.");
+    root.replaceChildren(...(choices.length > 0 ? choices : [none]));
   };
   promise.then(show, () => root.remove()); // without them the card still does the rest
   return root;

@@ -11,7 +11,7 @@ import { createSteeringBar } from "./steeringbar.js";
 import { ended, isAlignment, replacing } from "./tokens.js";
 import { createWordCard } from "./wordcard.js";
 
-const INVITATION = "Click a word for other words, to pin it, or to mask it again.";
+const INVITATION = "Click a word to say it differently, pin it, or mask it again.";
 const POSITIONS = "Each position has a word or a blank. A word at several positions in a row counts once.";
 const UNCHANGED = "The model chose the same words again.";
 const EMPTY = "Type something, and watch the sentence form here.";
@@ -20,9 +20,9 @@ const NO_PASSES = "There are no passes to show here.";
 /**
  * `places` are the elements to draw into. `reform(source, tokens, passes, answered)` and
  * `rewrite(source, pins, answered)` have a sentence formed anew and hand its record to `answered`.
- * `findWords(source, tokens, range)` promises other words for a place.
+ * `findWords(source, tokens, range)`, where there is one, promises other words for a place.
  */
-export function createWorkbench(places, { reform, rewrite, findWords, onChange }) {
+export function createWorkbench(places, { reform, rewrite, findWords = null, onChange }) {
   let work = { between: [""], sentences: [] };
   let shown = 0;
   let marks = FREE; // what the next request will impose
@@ -34,7 +34,7 @@ export function createWorkbench(places, { reform, rewrite, findWords, onChange }
   const card = createWordCard({
     onMark: (range, kind) => mark(marked(kind === "pin" && isFree(marks) ? pinned : marks, range, kind)),
     onWrite: askForRewrite,
-    findWords: (tokens, range) => findWords(sentence().source, ended(tokens), range),
+    findWords: findWords && ((tokens, range) => findWords(sentence().source, ended(tokens), range)),
     onTake: (record) => takeForm(sentence(), record, null),
   });
   player.aside.append(bar.element);
