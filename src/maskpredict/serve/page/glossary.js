@@ -7,7 +7,8 @@ import { parseTerms, writtenTerms } from "./terms.js";
 export function createGlossary(root, { onChange }) {
   const title = el("p", { class: "note" });
   const rows = el("div", { class: "terms", role: "group", "aria-label": "Terms" });
-  const file = el("input", { type: "file", accept: ".tsv,.csv,.txt", class: "sr-only", tabindex: "-1", onchange: read });
+  const kinds = ".tsv,.csv,.txt";
+  const file = el("input", { type: "file", accept: kinds, class: "sr-only", tabindex: "-1", onchange: read });
   const add = button("Add a term", () => addRow().querySelector("input").focus());
   const open = button("Open a file", () => file.click());
   const save = button("Save as a file", download);
@@ -49,11 +50,12 @@ export function createGlossary(root, { onChange }) {
   }
 
   function row({ source, target, soft }) {
+    const text = { type: "text", maxlength: "200", dir: "auto", autocomplete: "off", oninput: changed };
     const input = (name, value) =>
-      el("input", { type: "text", class: name, value, "aria-label": NAMES[name], placeholder: NAMES[name], maxlength: "200",
-        dir: "auto", autocomplete: "off", oninput: changed });
+      el("input", { ...text, class: name, value, "aria-label": NAMES[name], placeholder: NAMES[name] });
     const inflected = el("input", { type: "checkbox", class: "soft", onchange: changed, checked: soft });
-    const label = el("label", { class: "check", title: "The model may inflect the translation" }, inflected, "may be inflected");
+    const title = "The model may inflect the translation";
+    const label = el("label", { class: "check", title }, inflected, "may be inflected");
     const node = el("div", { class: "term" }, input("source", source), input("target", target), label);
     node.append(iconButton("Remove this term", "clear", () => (node.remove(), changed())));
     return node;
@@ -78,7 +80,8 @@ export function createGlossary(root, { onChange }) {
   }
 
   function download() {
-    const address = URL.createObjectURL(new Blob([`${writtenTerms(current())}\n`], { type: "text/tab-separated-values" }));
+    const content = new Blob([`${writtenTerms(current())}\n`], { type: "text/tab-separated-values" });
+    const address = URL.createObjectURL(content);
     el("a", { href: address, download: "terms.tsv" }).click();
     URL.revokeObjectURL(address);
   }

@@ -5,8 +5,8 @@ import { current, passesOf } from "./sentences.js";
 import { placesOfWords } from "./tokens.js";
 
 /**
- * Draws the work into `root`; clicking a sentence calls `onPick` with its number, and clicking a word of the one that is
- * shown `onWord` with its position among the tokens.
+ * Draws the work into `root`; clicking a sentence calls `onPick` with its number, and clicking a word of the shown one
+ * `onWord` with its position among the tokens.
  */
 export function renderTranslation(root, { between, sentences }, shown, { onPick, onWord }) {
   const several = sentences.length > 1;

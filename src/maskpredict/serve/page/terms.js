@@ -4,7 +4,7 @@ import { remembered } from "./storage.js";
 
 const SOFT = "soft";
 
-/** Terms from lines of source, target and a note between tabs, or in CSV; lines with less than two cells are left out. */
+/** Terms from lines of source, target and a note between tabs, or in CSV; lines with fewer cells are left out. */
 export function parseTerms(text, { csv = false } = {}) {
   const rows = csv ? csvRows(text) : text.split(/\r?\n/).map((line) => line.split("\t"));
   return rows
