@@ -103,8 +103,9 @@ class LoadedModels:
 
     def system(self, role: str) -> str:
         """Name of a model's system, for which it need not be loaded."""
+        path = self._path(role)
         with _naming(role):
-            return str(read_description(find_model(self._path(role)))["system"])
+            return str(read_description(find_model(path))["system"])
 
     def device_name(self) -> str:
         """Name of the device that the analysed model runs on."""
