@@ -110,10 +110,15 @@ class TrainConfig:
     """AdamW and its learning rate."""
     validation: ValidationConfig = ValidationConfig()
     """Measurements during training."""
-    corpus_weights: dict[str, PositiveFloat] = field(default_factory=dict)
-    """Sampling weights of corpora, relative to their size, that replace those of the data, as in {tatoeba: 4}."""
+    corpus_weights: dict[str, NonNegativeFloat] = field(default_factory=dict)
+    """Sampling weights of corpora, relative to their size, that replace those of the data, as in {tatoeba: 4}; 0 leaves
+    a corpus out."""
     rewarmup: NonNegativeInt = 500
     """Updates of warm-up after a run is resumed without its optimizer state."""
+    max_skipped: PositiveInt = 100
+    """Updates in a row without a finite loss and gradient after which the run ends; each of them is skipped."""
+    stuck_after: PositiveFloat | None = 1_800.0
+    """Seconds without progress after which a process reports where it is stuck and ends; null waits for ever."""
     checkpoint_every: PositiveInt = 1_000
     """Updates between checkpoints to resume from."""
     keep_best: NonNegativeInt = 5

@@ -8,9 +8,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from maskpredict.checksums import checksum_of
 from maskpredict.corpus.dataset import Dataset, ParallelIds
 from maskpredict.errors import UserError
-from maskpredict.model.checksum import checksum_of
 from maskpredict.model.config import preset
 from maskpredict.model.folder import WEIGHTS_FILE, ModelFolder, read_description
 from maskpredict.model.module_weights import load_weights
@@ -74,7 +74,10 @@ def training_split(config: TrainConfig, dataset: Dataset) -> ParallelIds:
     if unknown := sorted(config.corpus_weights.keys() - names):
         raise UserError(f"corpus_weights names {unknown[0]!r}; the data has {', '.join(sorted(names))}.")
     weights = config.corpus_weights
-    return replace(split, corpora=[replace(part, weight=weights.get(part.name, part.weight)) for part in split.corpora])
+    corpora = [replace(part, weight=weights.get(part.name, part.weight)) for part in split.corpora]
+    if corpora and not any(part.weight for part in corpora):
+        raise UserError("corpus_weights leaves no training pair; give at least one corpus a weight above 0.")
+    return replace(split, corpora=corpora)
 
 
 def compute_dtype(config: TrainConfig, device: torch.device) -> torch.dtype:

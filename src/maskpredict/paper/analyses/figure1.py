@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from maskpredict.decoding.trace import Pass
 from maskpredict.errors import UserError
-from maskpredict.paper.analyses.repetitions import END_MARK, before_end_mark
 from maskpredict.paper.analysis import Analysis
+from maskpredict.paper.end_mark import END_MARK, before_end_mark
 from maskpredict.paper.models import MODEL
 from maskpredict.paper.plot import panels
 from maskpredict.paper.study import Study, passes_and_candidates
