@@ -31,6 +31,7 @@ from maskpredict.training.checkpoint import (
     intact,
     keep_best,
     newest_checkpoint,
+    remove_superseded,
     save_checkpoint,
 )
 from maskpredict.training.config import TrainConfig
@@ -116,6 +117,7 @@ class Run:
         # Created last, so that a mistake in the config leaves no folder behind.
         if group.is_main:
             self.folder.open(config)
+            remove_superseded(self.folder.checkpoints)
             if isinstance(self.system, CTC):
                 warn_of_unalignable(training_split(config, self.dataset), self.system.config.ctc_positions)
         group.barrier()
