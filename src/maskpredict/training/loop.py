@@ -176,6 +176,7 @@ class Run:
         updates = self.loader.updates(self.state.position)
         try:
             while not self.finished:
+                self.watchdog.progress(f"update {self.state.update + 1}")
                 update = next(updates)
                 try:
                     self._learn(update)
@@ -186,7 +187,6 @@ class Run:
                     continue
                 seconds = self.group.max(before + time.monotonic() - started, self.device)
                 self.state = replace(self.state, update=self.state.update + 1, position=update.after, seconds=seconds)
-                self.watchdog.progress(f"update {self.state.update + 1}")
                 self._check_skipped()
                 self._record(task)
                 if self._validation_is_due(update):
