@@ -223,6 +223,8 @@ def test_a_plan_of_a_shipped_recipe_has_every_model_and_its_text() -> None:
         ("fertility", "distilled"),
         ("ctc", "distilled"),
         ("refinement", "distilled"),
+        ("insertion", "distilled"),
+        ("scratch", "distilled"),
         ("ar_distilled", "distilled"),
         ("rival", "raw"),
         ("shallow", "distilled"),

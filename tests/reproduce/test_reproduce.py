@@ -22,12 +22,12 @@ from safetensors.torch import load_file
 from typer.testing import Result
 
 from maskpredict import Translator
+from maskpredict.checksums import checksum_of
 from maskpredict.config import from_dict
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.corpus.toy import write_toy_corpus
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.languages import Languages
-from maskpredict.model.checksum import checksum_of
 from maskpredict.model.folder import ModelFolder
 from maskpredict.reproduce.costs import Cost, stage_costs, total
 from maskpredict.reproduce.evaluation import SplitScore, evaluate, read_scores

@@ -27,7 +27,8 @@ def analyze(
     compare: Annotated[
         list[str] | None,
         typer.Option(
-            help="ROLE=MODEL, with the role baseline, ar_distilled, fertility, ctc, refinement or any name; repeatable."
+            help="ROLE=MODEL, with the role baseline, ar_distilled, fertility, ctc, refinement, insertion or any name; "
+            "repeatable."
         ),
     ] = None,
     limit: Annotated[int | None, typer.Option(help="Use only the first N sentences.")] = None,

@@ -13,13 +13,14 @@ from typing import Any, cast
 
 import torch
 
+from maskpredict.checksums import checksum_of
 from maskpredict.corpus.dataset import sha256
 from maskpredict.decoding.engine import Engine
 from maskpredict.errors import UserError
 from maskpredict.languages import Languages
-from maskpredict.model.checksum import checksum_of
-from maskpredict.model.folder import CARD_FILE, WEIGHTS_FILE, ModelFolder
+from maskpredict.model.folder import CARD_FILE, WEIGHTS_FILE, ModelFolder, read_description
 from maskpredict.model.stored_weights import parameter_count
+from maskpredict.model.training_record import TrainingRecord
 from maskpredict.paper.exact_decoding import switched_off
 from maskpredict.runtime.find_model import find_model
 from maskpredict.runtime.translator import Translator
@@ -36,6 +37,7 @@ TITLES = {
     "fertility": "NAT with fertility",
     "ctc": "CTC",
     "refinement": "iterative refinement",
+    "insertion": "insertion",
 }
 """Roles of the models in the paper's tables, and their names there."""
 
@@ -76,17 +78,17 @@ class LoadedModels:
 
     def __init__(self, competitors: Competitors, languages: Languages) -> None:
         self.competitors, self.languages = competitors, languages
-        self._loaded: dict[tuple[str, str, str], Translator | UserError] = {}
+        self._loaded: dict[tuple[str, str, str, str], Translator | UserError] = {}
         self._fingerprints: dict[str, str] = {}
         self._switched_off: dict[str, dict[str, Any]] = {}
 
-    def translator(self, role: str, *, device: str = "", compute_type: str = "") -> Translator:
-        """Translator of this role, on the study's device unless another is given."""
+    def translator(self, role: str, *, device: str = "", compute_type: str = "", judge: str = "") -> Translator:
+        """Translator of this role, on the study's device unless another is given; the role `judge` chooses alone."""
         device = device or self.competitors.device
         compute_type = compute_type or self.competitors.compute_type
-        key = (role, device, compute_type)
+        key = (role, device, compute_type, judge)
         if key not in self._loaded:
-            self._loaded[key] = _result_or_error(lambda: self._load(role, device, compute_type))
+            self._loaded[key] = _result_or_error(lambda: self._load(*key))
         loaded = self._loaded[key]
         if isinstance(loaded, UserError):
             raise loaded
@@ -103,6 +105,11 @@ class LoadedModels:
                 digest.update(f"{file.name} {sha256(file)}\n".encode())
             self._fingerprints[role] = digest.hexdigest()
         return self._fingerprints[role]
+
+    def system(self, role: str) -> str:
+        """Name of a model's system, for which it need not be loaded."""
+        with _naming(role):
+            return str(read_description(find_model(self._path(role)))["system"])
 
     def switched_off(self, role: str) -> dict[str, Any]:
         """Decoding settings that a model's folder recommends and the paper does not have, and how they are off."""
@@ -125,6 +132,20 @@ class LoadedModels:
         except UserError:
             return ""
         return f"{config.width}/{config.hidden}"
+
+    def parameters(self, role: str) -> int | None:
+        """Number of a model's weights; None if there is no such model."""
+        try:
+            return parameter_count(self._folder(role).weights)
+        except UserError:
+            return None
+
+    def training(self, role: str) -> TrainingRecord | None:
+        """How a model was trained; None if there is no such model, or its folder does not say."""
+        try:
+            return self._folder(role).training
+        except UserError:
+            return None
 
     def facts(self) -> tuple[ModelFacts, ...]:
         """Descriptions of all models used so far, including those whose translations came from the cache."""
@@ -152,11 +173,13 @@ class LoadedModels:
             raise UserError(f"no {role} model was given.")
         return self.competitors.paths[role]
 
-    def _load(self, role: str, device: str, compute_type: str) -> Translator:
-        path = self._path(role)
+    def _load(self, role: str, device: str, compute_type: str, judge: str) -> Translator:
+        path, judge_path = self._path(role), self._path(judge) if judge else None
         with _naming(role):
             # `Translator` checks the compute type; not every device supports every one.
-            translator = Translator(path, device=device, compute_type=cast(Any, compute_type))
+            translator = Translator(
+                path, device=device, compute_type=cast(Any, compute_type), judge=judge_path, judge_alone=True
+            )
         languages, wanted = translator.languages, self.languages
         if languages != wanted:
             raise UserError(

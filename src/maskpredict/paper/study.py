@@ -12,6 +12,7 @@ from typing import Any
 
 from maskpredict.config import from_dict, to_dict
 from maskpredict.corpus.dataset import Dataset
+from maskpredict.errors import UserError
 from maskpredict.evaluate.normalization import normalize
 from maskpredict.evaluate.reference_set import sets_from_data
 from maskpredict.evaluate.scores import MetricScore, score_corpus
@@ -105,7 +106,18 @@ class Study:
         return self._translations.has(self._spec(role, settings, options))
 
     def _spec(self, role: str, settings: dict[str, Any], options: dict[str, Any]) -> TranslationSpec:
+        settings = self.settings_of(role, settings)
         return TranslationSpec(role, {**self.models.switched_off(role), **settings} if settings else {}, **options)
+
+    def settings_of(self, role: str, settings: dict[str, Any]) -> dict[str, Any]:
+        """The settings as this model has them: alignment models try no lengths, so that one candidate or the paper's
+        number of them means nothing to them, and any other number is refused."""
+        candidates = settings.get("length_candidates")
+        if candidates is None or self.models.system(role) != "alignment":
+            return settings
+        if candidates not in (1, CANDIDATES):
+            raise UserError("alignment models try no lengths.")
+        return {name: value for name, value in settings.items() if name != "length_candidates"}
 
     @property
     def recommends_decoding(self) -> bool:

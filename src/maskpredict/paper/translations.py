@@ -62,6 +62,8 @@ class TranslationSpec:
     """Empty: the device of the study."""
     compute_type: str = ""
     """Empty: the compute type of the study."""
+    judge: str = ""
+    """Role of the model that chooses between translations; empty: none."""
 
     @property
     def name(self) -> str:
@@ -70,6 +72,7 @@ class TranslationSpec:
         parts += ["gold"] if self.gold_length else []
         parts += [f"first-{self.first}"] if self.first is not None else []
         parts += [f"timed-{self.batch}-{self.batch_type}"] if self.timed else []
+        parts += [f"judge-{self.judge}"] if self.judge else []
         return ".".join([*parts, *filter(None, (self.device, self.compute_type))])
 
 
@@ -152,11 +155,15 @@ class TranslationCache:
         texts = [self.source, self.references if spec.gold_length else []]
         # The compute type counts, the device does not: a study may continue on another machine.
         compute_type = spec.compute_type or self.models.competitors.compute_type
-        key = [self.models.fingerprint(spec.role), asdict(spec), compute_type, texts]
+        settings = asdict(spec)
+        judge = [self.models.fingerprint(spec.judge)] if settings.pop("judge") else []
+        key = [self.models.fingerprint(spec.role), settings, compute_type, texts, *judge]
         return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:12]
 
     def _compute(self, spec: TranslationSpec, path: Path) -> None:
-        translator = self.models.translator(spec.role, device=spec.device, compute_type=spec.compute_type)
+        translator = self.models.translator(
+            spec.role, device=spec.device, compute_type=spec.compute_type, judge=spec.judge
+        )
         lines = self._lines(spec, translator)
         task = self.progress.task(spec.name, total=len(lines))
         partial = path.with_name(f"{path.name}.partial")

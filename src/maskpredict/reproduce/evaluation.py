@@ -22,13 +22,14 @@ import sacrebleu
 import torch
 
 import maskpredict
+from maskpredict.checksums import checksum_of
 from maskpredict.config import from_dict, to_dict
 from maskpredict.corpus.dataset import Dataset, ParallelTexts
 from maskpredict.decoding.engine import Engine
 from maskpredict.evaluate.normalization import normalize
 from maskpredict.evaluate.scores import score_corpus
-from maskpredict.model.checksum import checksum_of
 from maskpredict.model.folder import WEIGHTS_FILE
+from maskpredict.new_file import new_file
 from maskpredict.progress import Progress, Task
 from maskpredict.reproduce.recipe import EvaluateStageConfig
 from maskpredict.runtime.find_model import find_model
@@ -246,10 +247,10 @@ def _full_signature(signature: str, normalization: str) -> str:
 
 
 def _write(results: Path, score: SplitScore, outputs: Sequence[str]) -> None:
-    (results / f"{score.name}.txt").write_text("".join(f"{line}\n" for line in outputs), encoding="utf-8")
-    partial = results / f"{score.name}.partial"
-    partial.write_text(json.dumps(asdict(score), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    partial.replace(results / f"{score.name}.json")
+    with new_file(results / f"{score.name}.txt") as file:
+        file.write("".join(f"{line}\n" for line in outputs).encode())
+    with new_file(results / f"{score.name}.json") as file:
+        file.write((json.dumps(asdict(score), indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def _natural(name: str) -> list[str | int]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from maskpredict.config import to_dict
 from maskpredict.corpus.dataset import DESCRIPTION_FILE, Dataset
+from maskpredict.new_file import new_file
 from maskpredict.paper.report.write import MADE_FILE, SCORES_FILE
 from maskpredict.reproduce.evaluation import read_scores, scores_text
 from maskpredict.reproduce.outside_teacher import PAIRED
@@ -46,8 +47,11 @@ def publish(command: str, recipe: Recipe, work: Path, results: Path) -> None:
         "runs": _runs(recipe, work),
         "recipe": to_dict(recipe),
     }
-    (results / SCORES_FILE).write_text(scores_text(work / "results"), encoding="utf-8")
-    (results / MADE_FILE).write_text(json.dumps(made, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    results.mkdir(parents=True, exist_ok=True)
+    with new_file(results / SCORES_FILE) as file:
+        file.write(scores_text(work / "results").encode())
+    with new_file(results / MADE_FILE) as file:
+        file.write((json.dumps(made, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def _stages(recipe: Recipe, work: Path) -> dict[str, dict[str, Any]]:

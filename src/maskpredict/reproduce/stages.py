@@ -26,7 +26,10 @@ from maskpredict.reproduce.recipe import Recipe
 from maskpredict.reproduce.shipping import ship
 from maskpredict.training.loop import train
 
-MACHINE_SETTINGS = {"device", "threads", "processes", "engine", "batch_tokens", "checkpoint_every", "rewarmup"}
+MACHINE_SETTINGS = {
+    *("device", "threads", "processes", "engine", "batch_tokens"),
+    *("checkpoint_every", "rewarmup", "max_skipped", "stuck_after"),
+}
 """Values that do not affect the result, and may differ between machines."""
 _HERE = Path()
 
@@ -111,8 +114,8 @@ def _training(recipe: Recipe, name: str) -> Stage:
 
 def _training_values(recipe: Recipe, name: str) -> dict[str, Any]:
     values = _without(to_dict(recipe.training(name, _HERE, _HERE)), "data", "run")
-    # Records from before `corpus_weights` existed stay valid.
-    values = values if values["corpus_weights"] else _without(values, "corpus_weights")
+    # Records from before these existed stay valid.
+    values = _without(values, *(name for name in ("corpus_weights", "bigram_matches") if not values[name]))
     # The stage that it starts from, and which its fingerprint contains, may not depend on `enlarge`.
     return {**values, **_enlarge_values(recipe)} if recipe.text_of(name) == "enlarged" else values
 

@@ -18,12 +18,16 @@ def sample_masks(layout: Layout) -> Tensor:
     return random_subset(layout, count_B)
 
 
-def random_subset(layout: Layout, count_B: Tensor) -> Tensor:
-    """Draw a uniform subset of `count_B` of each sentence's positions; True where drawn."""
+def random_subset(layout: Layout, count_B: Tensor, certain: Tensor | None = None) -> Tensor:
+    """Draw a uniform subset of `count_B` of each sentence's positions; True where drawn.
+
+    The `certain` positions are drawn before all others.
+    """
     lengths_B = torch.where(layout.valid_rows, layout.lengths_B, 0)
     rows, valid = layout.rows.flatten(), layout.valid.flatten()
     # Sorting by row + random number shuffles every sentence in place; float64 keeps the fraction exact enough.
-    shuffle = rows + torch.rand(rows.shape, device=rows.device, dtype=torch.float64)
+    chance = torch.rand(rows.shape, device=rows.device, dtype=torch.float64)
+    shuffle = rows + (chance if certain is None else chance.masked_fill(certain.flatten(), 0.0))
     order = shuffle.masked_fill(~valid, float("inf")).argsort()
     first_B = lengths_B.cumsum(0) - lengths_B
     rank = torch.empty_like(order)

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,10 @@ import sacrebleu
 
 from maskpredict import Translator
 from maskpredict.evaluate.repetition import word_repetition
+from maskpredict.model.folder import ModelFolder
+from maskpredict.model.stored_weights import parameter_count
+from maskpredict.model.training_record import TrainingRecord
+from maskpredict.paper.analyses import ANALYSES
 from maskpredict.paper.analyses import speed_quality as timing
 from maskpredict.paper.analyses.calibration import calibration
 from maskpredict.paper.analyses.changed_tokens import changed_tokens
@@ -45,8 +50,9 @@ def test_the_main_table_has_scores_where_there_are_models_and_reasons_where_not(
     table = main_table(study)
     keys = [row.key for row in table.rows]
     assert keys == [
-        *("fertility.1", "ctc.1", "refinement.1", "refinement.10", "refinement.dynamic"),
-        *("small.1", "small.4", "small.10", "model.1", "model.4", "model.10"),
+        *("fertility.1", "fertility.average", "fertility.1-rescored", "ctc.1"),
+        *("refinement.1", "refinement.10", "refinement.dynamic", "insertion.parallel", "insertion.greedy"),
+        *("small.1", "small.4", "small.10", "model.1", "model.4", "model.10", "model.1-rescored", "model.random"),
         *("baseline.b1", "baseline.b5", "ar_distilled.b5", "mine.default"),
     ]
     translator = Translator(cmlm_folder, device="cpu", compute_type="float32")
@@ -56,6 +62,44 @@ def test_the_main_table_has_scores_where_there_are_models_and_reasons_where_not(
     assert table.bleu("baseline.b5").value is not None
     assert table.bleu("small.4") == Cell(reason="no small model was given.")
     assert {row.dimensions for row in table.rows} == {"32/64", ""}
+    judged = Translator(
+        cmlm_folder, device="cpu", compute_type="float32", judge=autoregressive_folder, judge_alone=True
+    )
+    texts = [one.text for one in judged.translate(study._pairs[0], raw=True, iterations=1, length_candidates=5)]
+    assert table.bleu("model.1-rescored").value == pytest.approx(bleu(texts, study.references), abs=1e-3)
+    assert table.bleu("model.1-rescored") != table.bleu("model.1")
+    assert table.bleu("fertility.1-rescored") == Cell(reason="no fertility model was given.")
+
+
+def test_one_pass_is_not_rescored_without_a_teacher(make_study: MakeStudy) -> None:
+    table = main_table(make_study())
+    assert table.bleu("model.1").value is not None
+    assert table.bleu("model.1-rescored") == Cell(reason="no teacher model was given.")
+
+
+def test_the_main_table_says_how_large_models_are_and_how_they_were_trained(
+    make_study: MakeStudy, cmlm_folder: Path, tmp_path: Path
+) -> None:
+    study = make_study({"small": recorded(cmlm_folder, tmp_path / "recorded")})
+    rows = {row.key: row for row in main_table(study).rows}
+    parameters = parameter_count(ModelFolder.read(cmlm_folder).weights)
+    assert (rows["model.4"].parameters, rows["model.4"].start, rows["model.4"].target_tokens) == (parameters, "", None)
+    assert (rows["small.4"].start, rows["small.4"].target_tokens) == ("autoregressive 0a1b2c3d", 7_654_321)
+    assert rows["ctc.1"].parameters is None
+    lengths = [len(one.tokens) for one in study.translate("model", rows["model.random"].settings).translations]
+    assert rows["model.random"].mean_passes == pytest.approx(sum(lengths) / len(lengths), abs=0.01)
+    assert rows["model.4"].mean_passes is None
+    table = ANALYSES["main_table"].table(main_table(study))
+    assert [column.title for column in table.columns[4:]] == ["mean passes", "parameters", "start", "target tokens"]
+    (small,) = (row for row in table.rows if row[0] == "small mask-predict" and row[2] == "4")
+    assert small[4:] == ("", f"{parameters / 1e6:.1f} M", "autoregressive 0a1b2c3d", "7.7 M")
+
+
+def recorded(folder: Path, copy: Path) -> Path:
+    """A copy of a model whose folder says how it was trained."""
+    training = TrainingRecord("autoregressive 0a1b2c3d", 400, 7_654_321, "last")
+    replace(ModelFolder.read(folder), training=training).write(copy)
+    return copy
 
 
 def test_a_baseline_takes_the_teachers_place_in_the_main_table(
@@ -258,3 +302,21 @@ def test_speed_is_measured_against_five_beams_in_the_same_batches(
     # What another kind of machine has timed is not timed once more.
     monkeypatch.setattr(timing, "BUDGETS", {"cuda": (512, 2_048, 8_192), "cpu": (1,)})
     assert speed_quality(study) == found
+
+
+def test_an_alignment_model_is_analysed_where_lengths_do_not_matter(
+    make_study: MakeStudy, alignment_folder: Path
+) -> None:
+    study = make_study({"model": alignment_folder}, figure1="luri tisa kone bamo.")
+    translator = Translator(alignment_folder, device="cpu", compute_type="float32")
+    split = study.dataset.split(study.split).texts
+    assert split is not None
+    texts = [one.text for one in translator.translate(split.source, iterations=4, raw=True)]
+    row = repetitions(study).row(4)
+    assert row.bleu.value == pytest.approx(study.score(texts).score, abs=1e-4)
+    assert row.words.value == pytest.approx(word_repetition(texts), abs=1e-4)
+    assert {row.bleu.value is None for row in main_table(study).rows if row.key.startswith("model.")} == {False}
+    assert [[token.text for token in step] for step in figure1(study).passes][-1].count("_") > 0
+    for cell in (length_candidates(study).rows[1].bleu, changed_tokens(study).rows[0].changed):
+        assert cell.value is None
+    assert "try no lengths" in str(study.bleu(lambda: study.mask_predict(4, 3)).reason)
