@@ -171,7 +171,9 @@ def test_our_own_model_translates_as_the_translator_does(autoregressive_folder: 
 def test_the_translator_is_a_teacher_with_its_own_settings(folder: str, request: pytest.FixtureRequest) -> None:
     model: Path = request.getfixturevalue(folder)
     lines = [*toy_sentences(6, seed=3), " ".join(toy_sentences(40, seed=4))]  # the last is too long for the model
-    decoding = {"iterations": 3, "length_candidates": 2} if folder == "cmlm_folder" else {"beam_size": 2}
+    decoding: dict[str, Any] = (
+        {"iterations": 3, "length_candidates": 2} if folder == "cmlm_folder" else {"beam_size": 2}
+    )
     known: dict[str, Any] = {"source_language": "xx", "target_language": "yy", "decoding": decoding}
     found = translated(f"translator:{model}", lines, n=2, **known)
     said = Translator(model).translate(lines, num_hypotheses=2, **decoding)
