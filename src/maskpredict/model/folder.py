@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from maskpredict.checksums import checksum_of
 from maskpredict.config import from_dict, to_dict
 from maskpredict.errors import UserError
 from maskpredict.languages import Languages
-from maskpredict.model.checksum import CHECKSUM_KEY, checksum_of, verify
+from maskpredict.model.checksum import CHECKSUM_KEY, verify
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.parameter_shapes import check_weights, parameter_shapes
 from maskpredict.model.safetensors_file import Precision

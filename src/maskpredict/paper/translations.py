@@ -102,6 +102,10 @@ class TranslatedTestSet:
     seconds: float | None
     """Translation time; None if it was not measured."""
     environment: ComputeEnvironment
+    key: str = ""
+    """Name of this set among all translations: model, settings and sentences."""
+    rounds: tuple[float, ...] = ()
+    """Times of all timed runs; `seconds` is their median."""
 
     @property
     def translations(self) -> list[Translation]:
@@ -163,9 +167,9 @@ class TranslationCache:
         lines = self._lines(spec, translator)
         task = self.progress.task(spec.name, total=len(lines))
         partial = path.with_name(f"{path.name}.partial")
-        seconds = None
+        rounds: list[float] = []
         if spec.timed:
-            seconds = _timed(translator, spec, lines, partial)
+            rounds = _timed(translator, spec, lines, partial)
             task.advance(len(lines))
         else:
             done = _complete_lines(partial)
@@ -179,7 +183,8 @@ class TranslationCache:
                         raise Stopped
         task.finish()
         environment = ComputeEnvironment(device_name(translator.engine), torch.__version__)
-        head = {"order": asdict(spec), "seconds": seconds, "machine": asdict(environment)}
+        seconds = median(rounds) if rounds else None
+        head = {"order": asdict(spec), "seconds": seconds, "rounds": rounds, "machine": asdict(environment)}
         finished = path.with_name(f"{path.name}.finished")
         finished.write_text(json.dumps(head) + "\n" + partial.read_text(encoding="utf-8"), encoding="utf-8")
         finished.replace(path)
@@ -217,7 +222,7 @@ def _windows(translator: Translator, spec: TranslationSpec, lines: Sequence[Line
         yield window
 
 
-def _timed(translator: Translator, spec: TranslationSpec, lines: list[Line], partial: Path) -> float:
+def _timed(translator: Translator, spec: TranslationSpec, lines: list[Line], partial: Path) -> list[float]:
     def translate(batch: Sequence[Line]) -> list[Translation]:
         return list(
             translator.translate_lines(
@@ -242,7 +247,7 @@ def _timed(translator: Translator, spec: TranslationSpec, lines: list[Line], par
         translations = translate(lines)
         seconds.append(time.perf_counter() - started)
     partial.write_text("".join(f"{_to_json(translation)}\n" for translation in translations), encoding="utf-8")
-    return median(seconds)
+    return seconds
 
 
 def _complete_lines(partial: Path) -> int:
@@ -271,7 +276,8 @@ def _read(path: Path) -> TranslatedTestSet:
     with path.open(encoding="utf-8") as file:
         head = json.loads(next(file))
         sentences = [_sentence(json.loads(line)) for line in file]
-    return TranslatedTestSet(sentences, head["seconds"], ComputeEnvironment(**head["machine"]))
+    environment = ComputeEnvironment(**head["machine"])
+    return TranslatedTestSet(sentences, head["seconds"], environment, path.stem, tuple(head.get("rounds", ())))
 
 
 def _sentence(record: dict[str, Any]) -> TranslatedSentence:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -36,14 +38,23 @@ def random_subset(layout: Layout, count_B: Tensor, certain: Tensor | None = None
 def masked_places(masked: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
     """Return flat indices of the masked tokens, and 1.0 for each that counts.
 
-    A padded batch gives exactly the masked tokens. A packed one needs a fixed number: half of the tokens are masked on
-    average, and a margin of a few standard deviations leaves none out in practice.
+    A padded batch gives exactly the masked tokens. A packed one needs a fixed number, see `_budget`.
     """
     flat = masked.flatten()
     if isinstance(layout, Padded):
         index = flat.nonzero()[:, 0]
         return index, torch.ones(len(index), device=flat.device)
-    return _first_masked(flat, budget=round_up((len(flat) + len(layout.lengths_B)) // 2 + len(flat) // 32, 128))
+    return _first_masked(flat, _budget(len(flat), len(layout.lengths_B), layout.max_length))
+
+
+def _budget(tokens: int, rows: int, longest: int) -> int:
+    """Return a number of masked tokens that a packed batch practically never exceeds, whatever its sentences' lengths.
+
+    Of N tokens, (N + 1) / 2 are masked on average, with a variance of (N^2 - 1) / 12. Over all sentences the variance
+    is largest if all are the longest; three standard deviations of that are the margin.
+    """
+    margin = 3 * math.sqrt(tokens * longest / 12)
+    return min(round_up((tokens + rows) // 2 + math.ceil(margin), 128), tokens)
 
 
 def _first_masked(flat: Tensor, budget: int) -> tuple[Tensor, Tensor]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,6 +21,7 @@ from maskpredict.paper.analyses import ANALYSES
 from maskpredict.paper.analyses import speed_quality as timing
 from maskpredict.paper.analyses.calibration import calibration
 from maskpredict.paper.analyses.changed_tokens import changed_tokens
+from maskpredict.paper.analyses.check_list import check_list
 from maskpredict.paper.analyses.distillation import distillation
 from maskpredict.paper.analyses.early_exit import early_exit
 from maskpredict.paper.analyses.figure1 import PASSES, SENTENCES, figure1
@@ -31,6 +33,7 @@ from maskpredict.paper.analyses.main_table import main_table
 from maskpredict.paper.analyses.repetitions import repetitions
 from maskpredict.paper.analyses.speed_quality import speed_quality
 from maskpredict.paper.cell import Cell
+from maskpredict.paper.check_sentences import CHECK_SENTENCES
 from maskpredict.paper.study import Study
 
 MakeStudy = Callable[..., Study]
@@ -115,6 +118,32 @@ def test_repetitions_are_those_of_the_translations(make_study: MakeStudy) -> Non
     assert found.row(2).bleu.value == pytest.approx(bleu(study.mask_predict(2).texts, study.references), abs=1e-3)
 
 
+@pytest.fixture
+def recommending_folder(cmlm_folder: Path, tmp_path: Path) -> Path:
+    """The toy model in a folder that recommends to leave out unlikely lengths."""
+    folder = Path(shutil.copytree(cmlm_folder, tmp_path / "recommending"))
+    path = folder / "generation.json"
+    generation = {**json.loads(path.read_text()), "iterations": 2, "length_threshold": 0.9, "length_weight": 5.0}
+    path.write_text(json.dumps(generation))
+    return folder
+
+
+def test_the_papers_tables_try_exactly_the_lengths_they_name_whatever_the_folder_recommends(
+    make_study: MakeStudy, recommending_folder: Path, tmp_path: Path
+) -> None:
+    plain = make_study()
+    recommending = make_study({"model": recommending_folder}, texts=tmp_path / "others")
+    assert recommending.mask_predict(3, 9).translations == plain.mask_predict(3, 9).translations
+    assert distillation(recommending).row(4).distilled == distillation(plain).row(4).distilled
+
+
+def test_the_main_table_also_shows_a_model_as_its_folder_says(make_study: MakeStudy, recommending_folder: Path) -> None:
+    study = make_study({"model": recommending_folder})
+    texts = [found.text for found in Translator(recommending_folder, device="cpu").translate(study._pairs[0], raw=True)]
+    assert main_table(study).bleu("model.folder").value == pytest.approx(bleu(texts, study.references), abs=1e-3)
+    assert "model.folder" not in [row.key for row in main_table(make_study()).rows]
+
+
 def test_buckets_hold_the_sentences_of_their_lengths(make_study: MakeStudy) -> None:
     study = make_study()
     found = length_buckets(study)
@@ -177,6 +206,34 @@ def test_german_and_english_sentences_come_with_the_package(
     found = figure1(make_study({"model": model}, data=make_data(["bane."], ("de", "en"))))
     assert found.source == SENTENCES["de"]
     assert SENTENCES.keys() == {"de", "en"}
+
+
+def test_the_check_list_counts_what_survives_in_each_system(
+    make_study: MakeStudy, make_data: Callable[..., Path], cmlm_folder: Path, tmp_path: Path
+) -> None:
+    assert check_list(make_study()).reason == "no sentences from xx to yy come with the package."
+    model = Path(shutil.copytree(cmlm_folder, tmp_path / "de-en"))
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps({**config, "languages": {"source": "de", "target": "en"}}))
+    study = make_study({"model": model, "raw": tmp_path / "nowhere"}, data=make_data(["bane."], ("de", "en")))
+    rows = {row.kind: row for row in check_list(study).rows}
+    placeholders = rows["placeholders and addresses"]
+    assert placeholders.kept["mask-predict, protected"].value == 1.0
+    assert placeholders.kept["mask-predict"].value == 0.0, "a toy model knows none of this"
+    assert "there is no model folder" in placeholders.kept["mask-predict, raw text"].reason
+    assert sum(row.items for row in rows.values()) == sum(len(own.kept) for own in CHECK_SENTENCES["de", "en"])
+
+
+@pytest.mark.parametrize("languages", CHECK_SENTENCES)
+def test_every_kind_of_sentence_is_checked_in_both_directions(languages: tuple[str, str]) -> None:
+    kinds = ["numbers", "dates and times", "names", "negation", "capitals", "very short", "very long"]
+    assert list(dict.fromkeys(own.kind for own in CHECK_SENTENCES[languages])) == [*kinds, "placeholders and addresses"]
+    sources = {own.source for own in CHECK_SENTENCES[languages]}
+    for own in CHECK_SENTENCES[languages]:
+        assert own.kept
+        assert not any(re.search(wanted, "") for wanted in own.kept)
+    others = CHECK_SENTENCES[languages[::-1]]
+    assert len(sources) == len(others) == len({own.source for own in others})
 
 
 def test_calibration_counts_every_subword_that_is_said(make_study: MakeStudy) -> None:
@@ -245,3 +302,21 @@ def test_speed_is_measured_against_five_beams_in_the_same_batches(
     # What another kind of machine has timed is not timed once more.
     monkeypatch.setattr(timing, "BUDGETS", {"cuda": (512, 2_048, 8_192), "cpu": (1,)})
     assert speed_quality(study) == found
+
+
+def test_an_alignment_model_is_analysed_where_lengths_do_not_matter(
+    make_study: MakeStudy, alignment_folder: Path
+) -> None:
+    study = make_study({"model": alignment_folder}, figure1="luri tisa kone bamo.")
+    translator = Translator(alignment_folder, device="cpu", compute_type="float32")
+    split = study.dataset.split(study.split).texts
+    assert split is not None
+    texts = [one.text for one in translator.translate(split.source, iterations=4, raw=True)]
+    row = repetitions(study).row(4)
+    assert row.bleu.value == pytest.approx(study.score(texts).score, abs=1e-4)
+    assert row.words.value == pytest.approx(word_repetition(texts), abs=1e-4)
+    assert {row.bleu.value is None for row in main_table(study).rows if row.key.startswith("model.")} == {False}
+    assert [[token.text for token in step] for step in figure1(study).passes][-1].count("_") > 0
+    for cell in (length_candidates(study).rows[1].bleu, changed_tokens(study).rows[0].changed):
+        assert cell.value is None
+    assert "try no lengths" in str(study.bleu(lambda: study.mask_predict(4, 3)).reason)

@@ -19,10 +19,10 @@ def refusal(contents: ModelFolder, device: str, compute_type: str) -> str | None
         return f"the engine int8 computes in int8, not in {compute_type}; choose compute_type int8."
     if device != "cpu":
         return "int8 is for translating on a CPU; choose float16 or bfloat16 on a GPU."
-    if not has_pytorch():
-        return f"models of the system {contents.system} need PyTorch: pip install 'maskpredict[train]'."
     if not has_avx2():
         return "this computer cannot multiply in int8 with PyTorch (it takes an x86 CPU with AVX2); choose float32."
+    if not has_pytorch():
+        return "the engine int8 needs PyTorch: pip install 'maskpredict[train]'."
     return None
 
 

@@ -100,6 +100,7 @@ def _entries(study: Study) -> list[_Entry]:
         *mask_predict(MODEL),
         chosen_by_teacher(MODEL, passes_and_candidates(1)),
         _Entry(MODEL, "random", "N", one_by_one, ", random order"),
+        *([_Entry(MODEL, "folder", "as its folder says")] if study.recommends_decoding else []),
         *beams(reference, 1, 5),
         *(beams("teacher", 5) if reference != "teacher" else []),
         *beams("ar_distilled", 5),
