@@ -15,7 +15,7 @@ def refusal(contents: ModelFolder, device: str, compute_type: str) -> str | None
             "pip install 'maskpredict[train]'."
         )
     if compute_type == "int8":
-        return "int8 is for translating on a CPU; choose float16 or bfloat16 on a GPU, else float32."
+        return "the engine torch does not compute in int8; choose float16 or bfloat16 on a GPU, else float32."
     return None
 
 
