@@ -80,7 +80,7 @@ class TextShards:
         return len(self.sizes)
 
     def missing(self, first: int = 0, every: int = 1) -> list[int]:
-        """Indices of unfinished shards among `first`, `first + every`, ..."""
+        """Those of the shards `first`, `first + every`, ... that are not finished."""
         return [shard for shard in range(first, len(self), every) if not self._path(shard).exists()]
 
     def remove_damaged(self, first: int, every: int) -> None:
