@@ -157,9 +157,9 @@ def alignment_folder(toy_tokenizers: Tokenizers, make_once: MakeOnce) -> Path:
 
 
 @pytest.fixture(scope="session")
-def insertion_folder(toy_tokenizers: Tokenizers, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def insertion_folder(toy_tokenizers: Tokenizers, make_once: MakeOnce) -> Path:
     """An insertion model that has learned when to end, and little else."""
-    return _train("insertion", toy_tokenizers, tmp_path_factory.mktemp("models") / "insertion", steps=150)
+    return make_once("insertion", partial(_train, "insertion", toy_tokenizers, steps=150))
 
 
 @pytest.fixture(scope="session")
