@@ -19,7 +19,7 @@ PACKAGE = Path(maskpredict.__file__).parent
 # the same line: they stand side by side. A new part of the package needs a place here.
 LAYERS = [
     ["errors"],
-    ["bounds", "cpu", "extras", "full_disk", "languages", "memory", "progress", "yaml_dialect"],
+    ["bounds", "cpu", "extras", "full_disk", "json_file", "languages", "memory", "progress", "yaml_dialect"],
     ["new_file", "new_folder"],
     ["config", "packing", "special_ids", "bpe"],
     ["dictionary"],

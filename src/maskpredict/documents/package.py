@@ -117,7 +117,7 @@ def read_archive(content: bytes) -> list[tuple[zipfile.ZipInfo, bytes]]:
             if len({info.filename for info in infos}) < len(infos):
                 raise UserError("the document is damaged: it has two files of one name; save it again.")
             return [(info, _read(archive, info)) for info in infos]
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as error:
         raise UserError("the document is damaged, encrypted or of another format; save it again.") from error
 
 

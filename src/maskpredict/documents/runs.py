@@ -10,12 +10,15 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 from lxml import etree
 
 from maskpredict.documents.block import Block, Item, Tag, TagKind, Text
 from maskpredict.documents.package import Element
 
+Appearance: TypeAlias = tuple[object, ...]
+"""A format, to compare."""
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
@@ -62,10 +65,10 @@ class RunParagraph:
     def __init__(self, element: Element, markup: RunMarkup) -> None:
         self._element, self._markup = element, markup
         self._atoms = list(self._found(element))
-        sizes = Counter[bytes]()
+        sizes = Counter[Appearance]()
         for atom in self._atoms:
             sizes[self._style(atom)] += len(atom.element.text or "") if self._is_text(atom) else 0
-        self._base = sizes.most_common(1)[0][0] if sizes else b""
+        self._base = sizes.most_common(1)[0][0] if sizes else ()
         self._payloads: list[list[_Atom]] = []
 
     @cached_property
@@ -154,10 +157,10 @@ class RunParagraph:
     def _is_text(self, atom: _Atom) -> bool:
         return bool(atom.element.tag == self._markup.text)
 
-    def _style(self, atom: _Atom) -> bytes:
+    def _style(self, atom: _Atom) -> Appearance:
         """Return the format of an atom's run, to compare."""
         found = None if atom.run is None else atom.run.find(self._markup.properties)
-        return b"" if found is None else etree.tostring(found, method="c14n")
+        return () if found is None else _appearance(found)
 
     def _keep(self, *atoms: _Atom) -> int:
         self._payloads.append(list(atoms))
@@ -179,6 +182,12 @@ class RunParagraph:
                 start, separator = open_fields.pop()
                 fields[start] = (place, None) if separator is None else (separator, place)
         return fields
+
+
+def _appearance(element: Element) -> Appearance:
+    """Return what two elements must share to be equal; lxml's canonical XML refuses some namespaces."""
+    attributes = tuple(sorted(element.attrib.items()))
+    return element.tag, attributes, element.text, tuple(_appearance(child) for child in element)
 
 
 class _Writer:
