@@ -23,6 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.fuzz.damage import PAYLOADS
+from tests.fuzz.mutation import mutate
 
 HANG_SECONDS, MEMORY_MB = 20, 2_000
 """Limits of an input: time on a busy machine, and memory that the process may take beyond what it starts with."""
@@ -114,8 +115,12 @@ def _run_child(name: str, inputs: int, seed: int, findings: Path) -> None:
 
         _limit_memory()
         options = [f"-runs={inputs}", f"-seed={seed}", f"-timeout={HANG_SECONDS}", f"-dict={words}", "-print_final_stats=1"]
-        options += [f"-max_len={MAX_BYTES}", "-rss_limit_mb=0", f"-artifact_prefix={findings.resolve()}/{name}-"]
-        atheris.Setup([sys.argv[0], *options, str(corpus)], test)
+        options += [f"-max_len={MAX_BYTES}", "-len_control=0", "-rss_limit_mb=0", f"-artifact_prefix={findings.resolve()}/{name}-"]
+
+        def change(content: bytes, max_bytes: int, seed: int) -> bytes:
+            return mutate(content, max_bytes, seed, atheris.Mutate)
+
+        atheris.Setup([sys.argv[0], *options, str(corpus)], test, custom_mutator=change)
         atheris.Fuzz()
 
 

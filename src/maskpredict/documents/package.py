@@ -92,7 +92,8 @@ def parsed(content: bytes) -> Element:
     try:
         root = etree.fromstring(content, parser)
     except etree.XMLSyntaxError as error:
-        raise UserError(f"the document is damaged: {error.msg}; save it again.") from error
+        reason = " ".join(error.msg.split())
+        raise UserError(f"the document is damaged: {reason}; save it again.") from error
     internal = root.getroottree().docinfo.internalDTD
     if internal is not None and next(internal.iterentities(), None) is not None:
         raise UserError("the document declares XML entities, which documents do not need; save it again without them.")
