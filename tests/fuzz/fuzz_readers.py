@@ -114,8 +114,19 @@ def _run_child(name: str, inputs: int, seed: int, findings: Path) -> None:
                 raise ValueError(f"not one sentence: {sentence!r}")
 
         _limit_memory()
-        options = [f"-runs={inputs}", f"-seed={seed}", f"-timeout={HANG_SECONDS}", f"-dict={words}", "-print_final_stats=1"]
-        options += [f"-max_len={MAX_BYTES}", "-len_control=0", "-rss_limit_mb=0", f"-artifact_prefix={findings.resolve()}/{name}-"]
+        options = [
+            f"-runs={inputs}",
+            f"-seed={seed}",
+            f"-timeout={HANG_SECONDS}",
+            f"-dict={words}",
+            "-print_final_stats=1",
+        ]
+        options += [
+            f"-max_len={MAX_BYTES}",
+            "-len_control=0",
+            "-rss_limit_mb=0",
+            f"-artifact_prefix={findings.resolve()}/{name}-",
+        ]
 
         def change(content: bytes, max_bytes: int, seed: int) -> bytes:
             return mutate(content, max_bytes, seed, atheris.Mutate)

@@ -103,7 +103,9 @@ def _config(folder: Path) -> list[Reader]:
             [dump_config(TrainConfig(data="data", run="run")).encode(), b"data: d\nrun: r\nmodel: {width: 8}\n"],
             _file_reader(folder / "train.yaml", lambda path: load_config(TrainConfig, path)),
         ),
-        Reader("override", overrides, lambda text: load_config(TrainConfig, None, [text.decode(errors="replace")], needed)),
+        Reader(
+            "override", overrides, lambda text: load_config(TrainConfig, None, [text.decode(errors="replace")], needed)
+        ),
     ]
 
 

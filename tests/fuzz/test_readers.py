@@ -37,9 +37,7 @@ def test_undamaged_input_is_read(readers: dict[str, Reader], folder: Path, name:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_damaged_input_is_read_or_refused_in_one_sentence(
-    readers: dict[str, Reader], folder: Path, name: str
-) -> None:
+def test_damaged_input_is_read_or_refused_in_one_sentence(readers: dict[str, Reader], folder: Path, name: str) -> None:
     reader = readers[name]
 
     @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))

@@ -231,7 +231,9 @@ def answers(toy_tokenizers: Tokenizers, tmp_path_factory: pytest.TempPathFactory
     for key in ("encoder_layers", "max_positions", "width"):  # a system whose shapes PyTorch alone knows
         shutil.copytree(home / "whole-fertility", home / f"fertility {key}")
         _architecture(**{key: 8 * HUGE})(home / f"fertility {key}")
-    folders = [home / name for name in (*HARMS, "fertility encoder_layers", "fertility max_positions", "fertility width")]
+    folders = [
+        home / name for name in (*HARMS, "fertility encoder_layers", "fertility max_positions", "fertility width")
+    ]
     arguments = [*map(str, (home / "whole-cmlm", home / "whole-fertility", *folders))]
     done = subprocess.run([sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr

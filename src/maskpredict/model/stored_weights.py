@@ -64,7 +64,9 @@ class StoredWeights(Weights):
         for name in self._scaled:
             shape, scales = entries[name].shape, entries.get(name + SCALES)
             if len(shape) != 2 or scales is None or scales.shape != shape[:1] or scales.dtype == "I8":
-                raise UserError(f"{path} is damaged: {name} in int8 lacks one scale for each row; copy the model again.")
+                raise UserError(
+                    f"{path} is damaged: {name} in int8 lacks one scale for each row; copy the model again."
+                )
         self._names = sorted(entries.keys() - {name + SCALES for name in self._scaled})
 
     def __getitem__(self, name: str) -> Array:

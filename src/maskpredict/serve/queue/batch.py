@@ -70,6 +70,8 @@ class Batch:
     sentences: list[QueuedSentence]
     work: SlicedWork[list[Outcome]] | None = None
     """The computation, once it has begun."""
+    begun: float = field(default_factory=time.monotonic)
+    """When it was put together."""
     resumed: float = 0.0
     """When it last began or went on."""
     seconds: float = 0.0
