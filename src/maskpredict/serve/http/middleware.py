@@ -124,8 +124,14 @@ class HeadAsGet:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle an ASGI connection."""
-        is_head = scope["type"] == "http" and scope["method"] == "HEAD"
-        await self.app({**scope, "method": "GET"} if is_head else scope, receive, send)
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self.app(scope, receive, send)
+            return
+        changed = {**scope, "method": "GET"}
+        try:
+            await self.app(changed, receive, send)
+        finally:
+            scope["route"] = changed.get("route")  # for metrics and logs
 
 
 class RequestReader:
