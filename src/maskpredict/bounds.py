@@ -25,7 +25,7 @@ class Bounds:
     below: float | None = None
 
     def allow(self, value: float) -> bool:
-        """Whether a number lies in the interval."""
+        """Return whether a number lies in the interval."""
         return (
             math.isfinite(value)
             and (self.at_least is None or value >= self.at_least)

@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"(?:os error|code:) (\d+)")
 
 
 def is_full_disk(error: BaseException) -> bool:
-    """Whether a write failed because the disk, a quota or a size limit is exhausted."""
+    """Return whether a write failed because the disk, a quota or a size limit is exhausted."""
     if isinstance(error, SafetensorError):  # has the error number only in its text
         number = _NUMBER.search(str(error))
         return number is not None and int(number[1]) in _NO_ROOM

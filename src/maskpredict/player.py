@@ -98,7 +98,7 @@ def signs_for(console: Console) -> Signs:
 
 
 def _begins_word(tokens: Sequence[str], place: int) -> bool:
-    """Whether a subword starts a word, in SentencePiece or in BPE with @@."""
+    """Return whether a subword starts a word, in SentencePiece or in BPE with @@."""
     if tokens[place] in (_END_MARK, _BLANK):
         return True
     if any(token.startswith(_WORD_START) for token in tokens):
@@ -107,7 +107,7 @@ def _begins_word(tokens: Sequence[str], place: int) -> bool:
 
 
 def _continues_alignment(tokens: Sequence[str], place: int) -> bool:
-    """Whether the position says what its left neighbour says, in an alignment, which then has the word once."""
+    """Return whether the position says what its left neighbour says, in an alignment, which then has the word once."""
     return place > 0 and tokens[place] == tokens[place - 1] and _BLANK in tokens
 
 

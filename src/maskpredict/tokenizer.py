@@ -151,7 +151,7 @@ class Tokenizers:
 
     @property
     def joint(self) -> bool:
-        """Whether both sides share one vocabulary, hence one embedding table."""
+        """True if both sides share one vocabulary, hence one embedding table."""
         return self.source is self.target
 
     @classmethod
@@ -184,13 +184,13 @@ _continuations: WeakKeyDictionary[Tokenizer, frozenset[int]] = WeakKeyDictionary
 
 def word_continuations(tokenizer: Tokenizer) -> frozenset[int]:
     """Return the ids of subwords that continue a word, in a vocabulary that marks the start of words; remembered."""
-    found = _continuations.get(tokenizer)
-    if found is None:
+    continuations = _continuations.get(tokenizer)
+    if continuations is None:
         pieces = tokenizer.pieces(range(tokenizer.vocab_size))
         is_marked = any(piece.startswith(WORD_START) for piece in pieces)
-        found = frozenset(token for token, piece in enumerate(pieces) if is_marked and piece[:1].isalpha())
-        _continuations[tokenizer] = found
-    return found
+        continuations = frozenset(token for token, piece in enumerate(pieces) if is_marked and piece[:1].isalpha())
+        _continuations[tokenizer] = continuations
+    return continuations
 
 
 def _load(path: Path) -> Tokenizer | None:

@@ -25,10 +25,10 @@ from maskpredict.languages import Languages
 from maskpredict.model.folder import ModelFolder
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-PATIENCE = 30.0
+PATIENCE = 120.0
 """Seconds a server may take to start on a busy machine."""
 
-expect.set_options(timeout=10_000)
+expect.set_options(timeout=30_000)
 
 
 class Server:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route, expect
 
 from maskpredict import Translator
 from maskpredict.export import export_browser
@@ -64,10 +64,15 @@ def open_page(url: str, new_context: Callable[..., BrowserContext]) -> Iterator[
     requested: list[str] = []
     complaints: list[str] = []
 
+    def hear(message: ConsoleMessage) -> None:
+        # The browser asks for the tab's icon again when the page's address changes.
+        if not message.location["url"].endswith("/icon.svg"):
+            complaints.append(f"{message.type}: {message.text} {message.location}")
+
     def make(fragment: str = "", **options: Any) -> Page:
         page = new_context(**options).new_page()
         page.context.on("request", lambda request: requested.append(request.url))
-        page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+        page.on("console", hear)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(url + fragment)
         return page

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 PAYLOADS = (
-    b"\x00", b"\xff", b"\xed\xa0\x80", b"\xc2\x85", b"\n", b"\t", b" ", b'"', b"'", b"{", b"}", b"[", b"]", b"<", b">", b"&",
-    b"-1", b"0", b"1e999", b"NaN", b"9" * 20, b"1000000000", b"null", b"true", b"../", b"/etc/passwd", b"%s", b"\\u0000",
-    b"\\ud800", b"!!python/object/apply:os.system [x]", b"&x;", b"<!--", b"<b>", b"</b>", b"a" * 300,
+    b"\x00", b"\xff", b"\xed\xa0\x80", b"\xc2\x85", b"\n", b"\t", b" ", b'"', b"'", b"{", b"}", b"[", b"]", b"<", b">",
+    b"&", b"-1", b"0", b"1e999", b"NaN", b"9" * 20, b"1000000000", b"null", b"true", b"../", b"/etc/passwd", b"%s",
+    b"\\u0000", b"\\ud800", b"!!python/object/apply:os.system [x]", b"&x;", b"<!--", b"<b>", b"</b>", b"a" * 300,
 )  # fmt: skip
 
 

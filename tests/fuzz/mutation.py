@@ -12,11 +12,12 @@ from collections.abc import Callable
 from tests.fuzz.damage import PAYLOADS
 
 _PARTS = re.compile(
-    rb"<[^<>]{1,80}>|\"[^\"\n]{0,80}\"|[A-Za-z_][\w.-]*|-?\d+(?:\.\d+)?|\{[^{}]{0,200}\}|\[[^\[\]]{0,200}\]|[^\n]+\n"
+    rb"<[^<>]{1,99}>|\"[^\"\n]{0,80}\"|[A-Za-z_][\w.-]*"
+    rb"|-?\d+(?:\.\d+)?|\{[^{}]{0,200}\}|\[[^\[\]]{0,200}\]|[^\n]+\n"
 )
 _VALUES = (
-    *PAYLOADS, b"-5", b"1", b"2", b"65536", b"4294967296", b"18446744073709551616", b"1e308", b"-Infinity", b"[]", b"{}",
-    b'""', b'"x"', b"[[1]]", b'{"a": 1}', b"false", b"x", b"UTF-7", b"utf-16", b"punycode",
+    *PAYLOADS, b"-5", b"1", b"2", b"65536", b"4294967296", b"18446744073709551616", b"1e308", b"-Infinity", b"[]",
+    b"{}", b'""', b'"x"', b"[[1]]", b'{"a": 1}', b"false", b"x", b"UTF-7", b"utf-16", b"punycode",
 )  # fmt: skip
 
 

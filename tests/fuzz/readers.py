@@ -273,8 +273,7 @@ def _documents(folder: Path) -> list[Reader]:
         outer = reader(name, [whole])
         with zipfile.ZipFile(io.BytesIO(whole)) as package:
             files = {info.filename: package.read(info) for info in package.infolist()}
-        xml = _short(files[part])
-        return Reader(f"{outer.name}-xml", [xml], lambda content: outer.read(archive({**files, part: content})))
+        return Reader(f"{outer.name}-xml", [files[part]], lambda content: outer.read(archive({**files, part: content})))
 
     epub = archive({"mimetype": b"application/epub+zip", "a.xhtml": TEXT_DOCUMENTS["a.html"]})
     return [
@@ -288,15 +287,12 @@ def _documents(folder: Path) -> list[Reader]:
     ]
 
 
-def _short(xml: bytes) -> bytes:
-    return xml.replace(b"\n", b"")
-
-
 def _glossaries(folder: Path) -> list[Reader]:
     languages = Languages("de", "en")
     tbx = (
-        b'<?xml version="1.0"?><martif><text><body><termEntry id="1"><langSet xml:lang="de"><tig><term>Hund</term></tig>'
-        b'</langSet><langSet xml:lang="en-GB"><tig><term>dog</term></tig></langSet></termEntry></body></text></martif>'
+        b'<?xml version="1.0"?><martif><text><body><termEntry id="1"><langSet xml:lang="de"><tig><term>Hund</term>'
+        b'</tig></langSet><langSet xml:lang="en-GB"><tig><term>dog</term></tig></langSet></termEntry>'
+        b"</body></text></martif>"
     )
     table = {"tsv": b"Hund\tdog\nKatze\tcat\tsoft\n", "csv": b'Hund,dog\n"Katze","cat",soft\n', "tbx": tbx}
 

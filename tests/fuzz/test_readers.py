@@ -54,7 +54,7 @@ def test_damaged_input_is_read_or_refused_in_one_sentence(readers: dict[str, Rea
     [
         lambda: os.system("true"),
         lambda: subprocess.run(["true"]),
-        lambda: open("/etc/passwd").read(),
+        lambda: Path("/etc/passwd").read_text(),
         lambda: Path("/tmp/maskpredict-was-here").write_text("x"),
     ],
 )

@@ -18,8 +18,8 @@ from packaging.utils import canonicalize_name
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 PERMISSIVE = re.compile(
-    r"MIT(-CMU)?|(0|[23]-Clause )?BSD([- ][23]-Clause)?|Apache([- ]Software|[- ]2\.0)?|PSF-2\.0|Python Software Foundation"
-    r"|ISC( \(ISCL\))?|Zlib|CC0-1\.0|BSL-1\.0|CNRI-Python|LLVM-exception"
+    r"MIT(-CMU)?|(0|[23]-Clause )?BSD([- ][23]-Clause)?|Apache([- ]Software|[- ]2\.0)?|PSF-2\.0"
+    r"|Python Software Foundation|ISC( \(ISCL\))?|Zlib|CC0-1\.0|BSL-1\.0|CNRI-Python|LLVM-exception"
 )
 PER_FILE = {"MPL-2.0", "Mozilla Public 2.0 (MPL 2.0)"}
 """Copyleft that ends at the file: of libraries in extras, used as they are."""
@@ -58,7 +58,8 @@ def licences(name: str) -> set[str]:
     """The parts of a distribution's licence."""
     metadata = distribution(name).metadata
     classifiers = [line.rpartition(" :: ")[2] for line in metadata.get_all("Classifier") or () if "License ::" in line]
-    declared = metadata.get("License-Expression") or " AND ".join(classifiers) or metadata.get("License") or "none"
+    expression, text = (next(iter(metadata.get_all(key) or ()), "") for key in ("License-Expression", "License"))
+    declared = expression or " AND ".join(classifiers) or text or "none"
     parts = re.split(r" (?:AND|OR|WITH) |[()]{2,}", declared.replace("OSI Approved", "none"))
     return {" ".join(re.sub(r"\bLicense\b|[\n,].*", "", part).split()) or "none" for part in parts}
 

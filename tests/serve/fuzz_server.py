@@ -61,11 +61,12 @@ CHARSETS = ["utf-8", "idna", "punycode", "undefined", "zlib", "utf-16", "mbcs", 
 FIELDS = [
     "q", "source", "target", "format", "alternatives", "api_key", "iterations", "length_candidates", "speed", "trace",
     "pins", "source_text", "template", "file", "", "s", "texts", "src_lang", "tgt_lang", "text", "source_lang",
-    "target_lang", "tag_handling", "glossary_id", "name", "entries", "entries_format", "dictionaries", "content", "terms",
+    "target_lang", "tag_handling", "glossary_id", "name", "entries", "entries_format", "dictionaries", "terms",
 ]  # fmt: skip
 GOOD: dict[str, object] = {
     "q": "bane.", "source": "xx", "target": "yy", "source_text": "bane luri.", "template": {"text": "___."},
-    "name": "n", "text": "bane.", "source_lang": "xx", "target_lang": "yy", "entries": "bane\tENAB", "entries_format": "tsv",
+    "name": "n", "text": "bane.", "source_lang": "xx", "target_lang": "yy", "entries": "bane\tENAB",
+    "entries_format": "tsv",
     "terms": [{"source": "bane", "target": "ENAB"}],
     "dictionaries": [{"source_lang": "xx", "target_lang": "yy", "entries": "bane\tENAB", "entries_format": "tsv"}],
 }  # fmt: skip

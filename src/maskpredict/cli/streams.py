@@ -37,7 +37,7 @@ def input_pairs(files: Sequence[Path]) -> Iterator[Pair]:
 
 
 def is_interactive(file: Path | None) -> bool:
-    """Whether the input is typed in a terminal, so that each line needs its answer at once."""
+    """Return whether the input is typed in a terminal, so that each line needs its answer at once."""
     return file in (None, STDIN) and sys.stdin.isatty()
 
 

@@ -67,6 +67,7 @@ def _converted(checkpoint: Checkpoint, family: Family, bpe_codes: Path | None) -
     _refuse_other_family(checkpoint, family)
     refuse_unsupported(checkpoint)
     languages = Languages(*languages_setting(checkpoint.settings, checkpoint.path))
+    languages.check()  # they are part of file names
     merges = None if bpe_codes is None else BytePairs.read(bpe_codes)
     tensors = Tensors(checkpoint)
     lengths = None if family.length_table is None else tensors.take(family.length_table)

@@ -88,7 +88,7 @@ def without_folders(corpora: Sequence[CorpusConfig], languages: Languages) -> li
 
 def _in_folder(corpus: CorpusConfig, languages: Languages) -> list[CorpusConfig]:
     folder = cast(Path, corpus.folder)
-    found = []
+    corpora = []
     for suffix in ("", ".gz", ".bz2", ".xz", ".zst"):
         ending = f".{languages.source}{suffix}"
         for source in sorted(folder.glob(f"*{ending}")):
@@ -96,12 +96,12 @@ def _in_folder(corpus: CorpusConfig, languages: Languages) -> list[CorpusConfig]
             target = folder / f"{stem}.{languages.target}{suffix}"
             if target.exists():
                 name = re.sub(r"[^\w.-]", "-", f"{corpus.name}-{stem}" if corpus.name else stem)
-                found.append(CorpusConfig(name, source, target, weight=corpus.weight))
-    if not found:
+                corpora.append(CorpusConfig(name, source, target, weight=corpus.weight))
+    if not corpora:
         raise UserError(
             f"{folder} has no pairs of files such as NAME.{languages.source}.gz and NAME.{languages.target}.gz."
         )
-    return found
+    return corpora
 
 
 def with_names(corpora: Sequence[CorpusConfig]) -> list[CorpusConfig]:

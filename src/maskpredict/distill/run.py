@@ -83,7 +83,7 @@ class Distillation:
 
     @property
     def out_of_time(self) -> bool:
-        """Whether the time limit has passed."""
+        """True if the time limit has passed."""
         return self.deadline is not None and time.monotonic() > self.deadline
 
     def translate_and_merge(self, group: ProcessGroup, progress: Progress) -> Counts | None:

@@ -108,7 +108,7 @@ def _cut(block: Block, edges: Sequence[int]) -> Iterator[tuple[int, Item]]:
 
 
 def is_changed(old: Block, new: Block) -> bool:
-    """Whether a block differs from another in more than where its texts are cut."""
+    """Return whether a block differs from another in more than where its texts are cut."""
     return _joined(old) != _joined(new)
 
 

@@ -64,14 +64,14 @@ def _block(source: str, start: int, end: int, token: Token) -> tuple[list[Item],
     position = begin = start
     size = 0
     for number, line in enumerate(token.content.split("\n")):
-        found = source.find(line, position, end)
-        if found < 0:
+        place = source.find(line, position, end)
+        if place < 0:
             raise _Mismatch
         if number == 0:
-            begin = found
+            begin = place
         else:
-            joints.append((size - 1, source[position:found]))
-        position = found + len(line)
+            joints.append((size - 1, source[position:place]))
+        position = place + len(line)
         size += len(line) + 1
     return list(_Inline(token.content, dict(joints)).items(token.children or [])), begin, position
 

@@ -30,7 +30,7 @@ FORMATS = {
 
 
 def is_document(name: str) -> bool:
-    """Whether a file of this name is a document; plain text is one in a service, and lines elsewhere."""
+    """Return whether a file of this name is a document; plain text is one in a service, and lines elsewhere."""
     return name_ending(name) in FORMATS and name_ending(name) != ".txt"
 
 

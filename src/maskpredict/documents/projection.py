@@ -46,10 +46,10 @@ def _in_order(sentence: Sentence, translation: str) -> list[Item]:
     for item in sentence.items:
         position += len(item.text)
         if isinstance(item, Tag):
-            found = translation.find(item.text, done) if item.text else -1
-            end = found if found >= 0 else ends[position * (len(ends) - 1) // max(1, len(sentence.text))]
+            place = translation.find(item.text, done) if item.text else -1
+            end = place if place >= 0 else ends[position * (len(ends) - 1) // max(1, len(sentence.text))]
             items += [Text(translation[done:end]), item] if end > done else [item]
-            done = max(done, end + (len(item.text) if found >= 0 else 0))
+            done = max(done, end + (len(item.text) if place >= 0 else 0))
     return [*items, Text(translation[done:])]
 
 

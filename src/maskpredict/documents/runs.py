@@ -159,8 +159,8 @@ class RunParagraph:
 
     def _style(self, atom: _Atom) -> Appearance:
         """Return the format of an atom's run, to compare."""
-        found = None if atom.run is None else atom.run.find(self._markup.properties)
-        return () if found is None else _appearance(found)
+        properties = None if atom.run is None else atom.run.find(self._markup.properties)
+        return () if properties is None else _appearance(properties)
 
     def _keep(self, *atoms: _Atom) -> int:
         self._payloads.append(list(atoms))

@@ -78,10 +78,10 @@ def read(content: bytes) -> Document[bytes]:
 
 def _items(source: str, *, references: bool) -> Iterator[Item]:
     """Yield the text of a cue and its tags; a line break is a space unless someone else begins to speak."""
-    found = list(_TAG.finditer(source))
-    pairs = _pairs(found)
+    tags = list(_TAG.finditer(source))
+    pairs = _pairs(tags)
     position = 0
-    for number, tag in enumerate(found):
+    for number, tag in enumerate(tags):
         yield from _texts(source[position : tag.start()], references=references)
         kind, pair = pairs.get(number, (TagKind.POINT, -1))
         yield Tag(kind, tag[0], pair)

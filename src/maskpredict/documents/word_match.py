@@ -57,8 +57,8 @@ class WordMatch:
     def best_run(self, part: Span, limits: Span, *, fixed_start: bool, fixed_end: bool) -> tuple[Span, float]:
         """Return the run of words within limits that depends most on a part of the source, and how well it fits."""
         scores_W = self._scores(part)
-        found, score = _best_run(scores_W[slice(*limits)], fixed_start=fixed_start, fixed_end=fixed_end)
-        run = limits[0] + found[0], limits[0] + found[1]
+        best, score = _best_run(scores_W[slice(*limits)], fixed_start=fixed_start, fixed_end=fixed_end)
+        run = limits[0] + best[0], limits[0] + best[1]
         start, end = self._with_small_words(part, scores_W, run, limits)
         return (limits[0] if fixed_start else start, limits[1] if fixed_end else end), score
 

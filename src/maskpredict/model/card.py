@@ -42,9 +42,9 @@ def card_head(name: str, languages: Languages, bleu: Mapping[str, float]) -> str
 
 def scores_of(card: str) -> dict[str, float]:
     """Return BLEU by test set, as the head of a card says; empty without one, or if it is of another form."""
-    found = _HEAD.match(card)
+    match = _HEAD.match(card)
     try:
-        head = yaml.safe_load(found[1]) if found else None
+        head = yaml.safe_load(match[1]) if match else None
         results = [result for model in head["model-index"] for result in model["results"]] if head else []
         return {
             str(result["dataset"]["name"]): float(metric["value"])

@@ -138,8 +138,8 @@ def card_sections(work: Path) -> list[str]:
     for path in sorted((work / "results" / PAIRED).glob("*.json")):
         content = json.loads(path.read_text(encoding="utf-8"))
         rows = [
-            f"| {own['system']} | {own['metric']} | {own['difference']:+.1f} | {own['p_value']:.3f} |"
-            for own in content["differences"]
+            f"| {test['system']} | {test['metric']} | {test['difference']:+.1f} | {test['p_value']:.3f} |"
+            for test in content["differences"]
         ]
         head = ["| system | metric | difference | p |", "|---|---|---:|---:|"]
         title = f"## Against the teacher on {path.stem}"

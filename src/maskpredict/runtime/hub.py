@@ -71,8 +71,8 @@ class Origin:
 
 def cache_folder() -> Path:
     """Folder of downloaded models: `$MASKPREDICT_CACHE`, else `maskpredict` in the user's cache."""
-    if own := os.environ.get("MASKPREDICT_CACHE"):
-        return Path(own)
+    if folder := os.environ.get("MASKPREDICT_CACHE"):
+        return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "maskpredict"
 
 

@@ -34,8 +34,8 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         shared = {"time": self.formatTime(record), "level": record.levelname.lower(), "message": record.getMessage()}
-        own: dict[str, Any] = getattr(record, "fields", {})
-        return json.dumps({**shared, **own})
+        extra: dict[str, Any] = getattr(record, "fields", {})
+        return json.dumps({**shared, **extra})
 
 
 def fields(**values: Any) -> dict[str, Any]:

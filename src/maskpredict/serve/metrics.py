@@ -38,7 +38,7 @@ class ServiceMetrics:
         )
         shared = {**options, "multiprocess_mode": "livesum"}
         self._waiting = Gauge("queue_sentences", "Sentences in the queue.", **shared)
-        self._running = Gauge("running_batches", "Batches that have begun, the paused ones included.", **shared)
+        self._running = Gauge("running_batches", "Batches that have started, the paused ones included.", **shared)
         self._unfinished = Gauge("unfinished_seconds", "Estimated computing time of all accepted work.", **shared)
 
     def count_request(self, route: str, method: str, status: int, seconds: float) -> None:
@@ -46,7 +46,7 @@ class ServiceMetrics:
         self._requests.labels(route, method, str(status)).observe(seconds)
 
     def set_queue(self, sentences: int, running: int, seconds: float) -> None:
-        """Set the number of waiting sentences and of begun batches, and the estimated time of all accepted work."""
+        """Set the number of waiting sentences and of running batches, and the estimated time of all accepted work."""
         self._waiting.set(sentences)
         self._running.set(running)
         self._unfinished.set(seconds)

@@ -41,8 +41,8 @@ class RequestTrace:
         from opentelemetry.trace import Status, StatusCode
 
         self.span.update_name(f"{method} {route}")
-        known = {"http.request.method": method, "http.route": route, "http.response.status_code": status}
-        self.span.set_attributes({**known, **attributes})
+        known: dict[str, str | int] = {"http.request.method": method, "http.route": route}
+        self.span.set_attributes({**known, "http.response.status_code": status, **attributes})
         if status >= 500:
             self.span.set_status(Status(StatusCode.ERROR))
         self.span.end()

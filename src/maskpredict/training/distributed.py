@@ -30,7 +30,7 @@ class ProcessGroup:
 
     @property
     def is_main(self) -> bool:
-        """Whether this process writes files and shows progress."""
+        """True if this process writes files and shows progress."""
         return self.rank == 0
 
     def all_reduce(self, tensors: list[Tensor]) -> None:
@@ -43,7 +43,7 @@ class ProcessGroup:
             tensor.copy_(summed)
 
     def any(self, flag: bool, device: torch.device) -> bool:
-        """Whether the flag is True in any process, so that all stop after the same update."""
+        """Return whether the flag is True in any process, so that all stop after the same update."""
         return self.max(float(flag), device) > 0
 
     def max(self, value: float, device: torch.device) -> float:
@@ -75,7 +75,7 @@ def join_process_group(device: torch.device) -> Iterator[ProcessGroup]:
 
 
 def is_main_process() -> bool:
-    """Whether this process reports for all that torchrun started; True without torchrun."""
+    """Return whether this process reports for all that torchrun started; True without torchrun."""
     return os.environ.get("RANK", "0") == "0"
 
 

@@ -114,7 +114,7 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether the run has reached its end."""
+        """True if the run has reached its end."""
         patience = self.config.validation.patience
         out_of_patience = patience is not None and self.state.validations_since_best >= patience
         return self._progress() >= 1.0 or out_of_patience

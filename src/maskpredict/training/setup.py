@@ -66,7 +66,7 @@ def compute_dtype(config: TrainConfig, device: torch.device) -> torch.dtype:
 
 
 def uses_cuda_graph(config: TrainConfig, device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether steps are captured as a CUDA graph, which needs packed batches."""
+    """Return whether steps are captured as a CUDA graph, which needs packed batches."""
     able = device.type == "cuda" and dtype == torch.bfloat16
     if config.engine in ("captured", "compiled") and not able:
         raise UserError(f"engine={config.engine} needs a GPU with bfloat16; use engine=eager or auto.")

@@ -88,7 +88,7 @@ class TextDistillation:
 
     @property
     def out_of_time(self) -> bool:
-        """Whether the time limit has passed."""
+        """True if the time limit has passed."""
         return self.deadline is not None and time.monotonic() > self.deadline
 
     def split(self, origin: dict[str, Any], corpora: list[SourceCorpus], progress: Progress) -> None:
@@ -114,14 +114,14 @@ class TextDistillation:
         processes = self.config.processes or self._suitable_processes()
         every = jobs * world_size * processes
         indices = [first + jobs * (rank * processes + index) for index in range(processes)]
-        own = [shard for index in indices for shard in self.shards.missing(index, every)]
-        task = progress.task("Distilling", total=sum(self.shards.sizes[shard] for shard in own))
+        shards = [shard for index in indices for shard in self.shards.missing(index, every)]
+        task = progress.task("Distilling", total=sum(self.shards.sizes[shard] for shard in shards))
         throughput = Throughput(task)
         with ExitStack() as stack:
             left = replace(self.config, seconds=max(0.0, self.deadline - time.monotonic()) if self.deadline else None)
             workers = [stack.enter_context(WorkerProcess(left, i, every, throughput.add)) for i in indices[1:]]
             self.make(indices[0], every, throughput.add)
-            while self._awaited(own, world_size) and not self.out_of_time:
+            while self._awaited(shards, world_size) and not self.out_of_time:
                 time.sleep(POLL_SECONDS)
                 for worker in workers:
                     worker.check()
@@ -149,16 +149,16 @@ class TextDistillation:
 
     def _translate(self, lines: list[str], report: Callable[[int], None]) -> dict[int, list[ScoredText]] | None:
         """Translations of lines by index, or None when time is up; a line too long for the teacher has none."""
-        found: dict[int, list[ScoredText]] = {}
+        translations: dict[int, list[ScoredText]] = {}
         if self.out_of_time:
             return None
         for batch in self.teacher.translate(lines):
-            found.update(batch)
+            translations.update(batch)
             report(len(batch))
-            if self.out_of_time and len(found) < len(lines):
+            if self.out_of_time and len(translations) < len(lines):
                 return None
-        report(len(lines) - len(found))
-        return found
+        report(len(lines) - len(translations))
+        return translations
 
     def _kept(
         self, pairs: list[Pair], translations: dict[int, list[ScoredText]], dropped: Counter[Dropped]
@@ -166,14 +166,14 @@ class TextDistillation:
         """The chosen ones of the translations that pass the filters."""
         dropped[Dropped.NOT_TRANSLATED] += sum(not translations.get(index) for index in range(len(pairs)))
         candidates = [
-            [ScoredText(printable(found.text).strip(), found.score) for found in translations.get(index, [])]
+            [ScoredText(printable(one.text).strip(), one.score) for one in translations.get(index, [])]
             for index in range(len(pairs))
         ]
         good = self.filter.keep([pair.source for pair in pairs], candidates, dropped)
         return [
             Pair(pair.source, text)
             for pair, texts in zip(pairs, good, strict=True)
-            for text in self._choose([found.text for found in texts], pair.target)
+            for text in self._choose([one.text for one in texts], pair.target)
         ]
 
     def _choose(self, texts: list[str], reference: str) -> list[str]:
@@ -186,10 +186,10 @@ class TextDistillation:
             return 1
         return OUR_GPU_PROCESSES
 
-    def _awaited(self, own: list[int], world_size: int) -> bool:
-        """Whether shards are missing that processes of this call make: the workers', or under torchrun all."""
+    def _awaited(self, shards: list[int], world_size: int) -> bool:
+        """Return whether shards are missing that processes of this call make: the workers', or under torchrun all."""
         missing = set(self.shards.missing())
-        return bool(missing if world_size > 1 and _is_main() else missing & set(own))
+        return bool(missing if world_size > 1 and _is_main() else missing & set(shards))
 
     def _merged(self) -> TextDistillReport:
         if _is_main():

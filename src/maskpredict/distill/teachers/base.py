@@ -36,8 +36,8 @@ class TextTeacher(Protocol):
 
 def best_translations(teacher: TextTeacher, lines: Sequence[str]) -> list[str]:
     """The best translation of each line; empty for one that is too long for the teacher."""
-    found = {index: texts for batch in teacher.translate(lines) for index, texts in batch.items()}
-    return [next((text.text for text in found.get(index, [])), "") for index in range(len(lines))]
+    translations = {index: texts for batch in teacher.translate(lines) for index, texts in batch.items()}
+    return [next((text.text for text in translations.get(index, [])), "") for index in range(len(lines))]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -106,8 +106,8 @@ class CTranslate2Teacher:
         results = self.engine.score_batch(
             self._sources(sources), pieces, max_batch_size=self.budget, batch_type="tokens", max_input_length=0
         )
-        own = [result.log_probs[len(self.frame.target) :] for result in results]
-        return [sum(log_probs) / len(log_probs) for log_probs in own]
+        log_probs = [result.log_probs[len(self.frame.target) :] for result in results]
+        return [sum(row) / len(row) for row in log_probs]
 
     def _sources(self, lines: Sequence[str]) -> list[list[str]]:
         texts = [self.config.prefix + line for line in lines]

@@ -51,10 +51,10 @@ class OurTeacher:
         decoder, settings = self.teacher.decoder, self.teacher.settings
         for batch in batches(requests, settings, decoder, self.budget, "tokens"):
             together = [requests[place] for place in batch]
-            found = start_splitting(self._start, together, decoder.engine, self._make_smaller_batches)()
+            results = start_splitting(self._start, together, decoder.engine, self._make_smaller_batches)()
             yield {
-                readable[place]: [self._text(hypothesis) for hypothesis in own]
-                for place, own in zip(batch, found, strict=True)
+                readable[place]: [self._text(hypothesis) for hypothesis in hypotheses]
+                for place, hypotheses in zip(batch, results, strict=True)
             }
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
@@ -64,8 +64,8 @@ class OurTeacher:
         decoder, settings = self.teacher.decoder, self.teacher.settings
         scores: dict[int, float] = {}
         for batch in batches(requests, settings, decoder, self.budget, "tokens"):
-            own = [requests[place] for place in batch], [rows[place] for place in batch]
-            for place, hypothesis in zip(batch, decoder.score(*own, settings), strict=True):
+            hypotheses = decoder.score([requests[i] for i in batch], [rows[i] for i in batch], settings)
+            for place, hypothesis in zip(batch, hypotheses, strict=True):
                 scores[place] = sum(hypothesis.log_probs) / len(hypothesis.log_probs)
         return [scores[place] for place in range(len(requests))]
 
@@ -80,8 +80,8 @@ class OurTeacher:
 
 
 def _check_languages(config: TeacherConfig, contents: ModelFolder) -> None:
-    own, wanted = contents.languages, (config.source_language, config.target_language)
-    if (own.source, own.target) != wanted:
+    languages, wanted = contents.languages, (config.source_language, config.target_language)
+    if (languages.source, languages.target) != wanted:
         raise UserError(
-            f"the teacher {config.model} translates {own}, not {wanted[0]} to {wanted[1]}; use another teacher."
+            f"the teacher {config.model} translates {languages}, not {wanted[0]} to {wanted[1]}; use another teacher."
         )

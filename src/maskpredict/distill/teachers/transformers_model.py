@@ -81,8 +81,8 @@ class TransformersTeacher:
         readable = [index for index, ids in enumerate(rows) if len(ids) <= self.longest]
         for batch in token_batches([len(rows[index]) for index in readable], self.budget):
             indices = [readable[place] for place in batch]
-            found = self._generate_in_memory([rows[index] for index in indices])
-            yield dict(zip(indices, found, strict=True))
+            translations = self._generate_in_memory([rows[index] for index in indices])
+            yield dict(zip(indices, translations, strict=True))
 
     @torch.inference_mode()
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
@@ -136,8 +136,9 @@ class TransformersTeacher:
         )
         written = [[i for i in row if i not in self.prompt.codes] for row in generated.sequences.tolist()]
         texts = self.tokenizer.batch_decode(written, skip_special_tokens=True)
-        found = [ScoredText(text.strip(), score) for text, score in zip(texts, self._scores(generated), strict=True)]
-        return [found[first : first + count] for first in range(0, len(found), count)]
+        scores = self._scores(generated)
+        scored = [ScoredText(text.strip(), score) for text, score in zip(texts, scores, strict=True)]
+        return [scored[first : first + count] for first in range(0, len(scored), count)]
 
     def _search(self) -> dict[str, Any]:
         if self.config.temperature is not None:

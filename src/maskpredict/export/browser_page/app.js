@@ -3,6 +3,7 @@
 
 import { DEFAULTS, readAddress, writeAddress } from "./address.js";
 import { installCopy } from "./clipboard.js";
+import { loadIcons } from "./dom.js";
 import { createEngine } from "./engine.js";
 import { EXAMPLES } from "./examples.js";
 import { createSettings } from "./settings.js";
@@ -168,6 +169,7 @@ window.addEventListener("hashchange", () => {
   readState();
   update({});
 });
+loadIcons();
 installTheme(byId("theme"));
 installCopy(byId("copy"), () => bench.text());
 

@@ -85,15 +85,15 @@ class Glossary:
     def is_in(self, term: Term, translation: str) -> bool:
         """Return True if a translation has the target of a term in some form."""
         wanted = self._stems(term.target, self.target_language)
-        found = self._stems(translation, self.target_language)
-        return any(found[start : start + len(wanted)] == wanted for start in range(len(found) - len(wanted) + 1))
+        stems = self._stems(translation, self.target_language)
+        return any(stems[start : start + len(wanted)] == wanted for start in range(len(stems) - len(wanted) + 1))
 
     def _term_at(self, place: int, words: Sequence[re.Match[str]], stems: Sequence[str]) -> Term | None:
         for wanted, term in self._by_first.get(stems[place], []):
             if list(stems[place : place + len(wanted)]) != wanted:
                 continue
-            found = [word[0] for word in words[place : place + len(wanted)]]
-            if _fits(_capitals(term.source), found[0]) and _are_inflected(_WORD.findall(term.source), found):
+            in_text = [word[0] for word in words[place : place + len(wanted)]]
+            if _fits(_capitals(term.source), in_text[0]) and _are_inflected(_WORD.findall(term.source), in_text):
                 return term
         return None
 
@@ -123,9 +123,9 @@ def _fits(capitals: str, word: str) -> bool:
     return capitals == "lower" or (word.isupper() if capitals == "upper" else word[0].isupper())
 
 
-def _are_inflected(words: Sequence[str], found: Sequence[str]) -> bool:
+def _are_inflected(words: Sequence[str], others: Sequence[str]) -> bool:
     """Return False for words of the same stem that are derived rather than inflected: Bericht, Berichtigung."""
-    return all(abs(len(one) - len(other)) <= _LONGEST_ENDING for one, other in zip(words, found, strict=True))
+    return all(abs(len(one) - len(other)) <= _LONGEST_ENDING for one, other in zip(words, others, strict=True))
 
 
 def _stemmer(language: str) -> Callable[[str], str]:

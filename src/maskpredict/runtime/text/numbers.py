@@ -52,12 +52,12 @@ _SMALL = 20
 
 def missing_numbers(source: str, target: str, languages: Languages) -> list[Span]:
     """Return the spans of the source's numbers, with their units, that are not in the target."""
-    found = list(_NUMBER.finditer(source))
-    if not found:
+    numbers = list(_NUMBER.finditer(source))
+    if not numbers:
         return []
     available = Counter(value for match in _NUMBER.finditer(target) for value in _values(match[0], languages.target))
     missing = []
-    for match in found:
+    for match in numbers:
         values, unit = _values(match[0], languages.source), _UNIT.match(source, match.end())
         has_unit = unit is None or _has_unit(target, unit[1])
         if has_unit and all(available[value] > 0 for value in values):

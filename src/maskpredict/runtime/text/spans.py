@@ -144,8 +144,8 @@ def _unsayable_spans(text: str, unsayable: Sequence[str]) -> list[Span]:
         word = rf"\w*[{_escaped(in_words)}]\w*"
         spans += [Span(match.start(), match.end()) for match in re.finditer(rf"{word}(?:\s+{word})*", text)]
     if symbols:
-        found = re.finditer(rf"(\w+)?[{_escaped(symbols)}]+(?(1)(\w+)?)", text)
-        spans += [Span(match.start(), match.end()) if match[2] else _symbol(match) for match in found]
+        matches = re.finditer(rf"(\w+)?[{_escaped(symbols)}]+(?(1)(\w+)?)", text)
+        spans += [Span(match.start(), match.end()) if match[2] else _symbol(match) for match in matches]
     return spans
 
 

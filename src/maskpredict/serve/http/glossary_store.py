@@ -81,8 +81,8 @@ class GlossaryStore:
 
     def all(self, key: str) -> list[StoredGlossary]:
         """Return the glossaries of a key, the oldest first."""
-        found = [_read(path, _owner(key)) for path in self.folder.glob("*.json")]
-        return sorted((one for one in found if one is not None), key=lambda one: (one.created, one.id))
+        glossaries = [_read(path, _owner(key)) for path in self.folder.glob("*.json")]
+        return sorted((one for one in glossaries if one is not None), key=lambda one: (one.created, one.id))
 
     def delete(self, key: str, glossary_id: str) -> None:
         """Forget a glossary."""

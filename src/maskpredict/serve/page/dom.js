@@ -12,8 +12,15 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
-const SPRITE = new URL("icons.svg", import.meta.url);
 const SVG = "http://www.w3.org/2000/svg";
+
+/** Puts icons.svg into the page, unseen. A reference to the file would ask the network again for each new icon. */
+export async function loadIcons() {
+  const response = await fetch(new URL("icons.svg", import.meta.url));
+  const sprite = new DOMParser().parseFromString(await response.text(), "image/svg+xml").documentElement;
+  sprite.style.display = "none";
+  document.body.append(document.adoptNode(sprite));
+}
 
 /** A picture of icons.svg; decoration only, so the button around it needs a name of its own. */
 export function icon(name) {
@@ -21,7 +28,7 @@ export function icon(name) {
   svg.setAttribute("class", "icon");
   svg.setAttribute("aria-hidden", "true");
   const use = document.createElementNS(SVG, "use");
-  use.setAttribute("href", `${SPRITE}#${name}`);
+  use.setAttribute("href", `#icon-${name}`);
   svg.append(use);
   return svg;
 }

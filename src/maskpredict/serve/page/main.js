@@ -6,6 +6,7 @@ import { createAsker } from "./ask.js";
 import { installCopy } from "./clipboard.js";
 import { curlCommand } from "./curl.js";
 import { installDocuments } from "./documents.js";
+import { loadIcons } from "./dom.js";
 import { EXAMPLES } from "./examples.js";
 import { possible, renderLanguages, swapped } from "./languages.js";
 import { createSettings } from "./settings.js";
@@ -182,6 +183,7 @@ window.addEventListener("hashchange", () => {
   update({});
 });
 installDocuments(byId("document"), pair);
+loadIcons();
 installTheme(byId("theme"));
 installCopy(byId("copy"), () => bench.text());
 installCopy(byId("curl-copy"), () => byId("curl-command").textContent);

@@ -69,11 +69,11 @@ class Batch:
 
     sentences: list[QueuedSentence]
     work: SlicedWork[list[Outcome]] | None = None
-    """The computation, once it has begun."""
-    begun: float = field(default_factory=time.monotonic)
+    """The computation, once it has started."""
+    started: float = field(default_factory=time.monotonic)
     """When it was put together."""
     resumed: float = 0.0
-    """When it last began or went on."""
+    """When it last started or went on."""
     seconds: float = 0.0
     """Computing time so far."""
 

@@ -66,7 +66,7 @@ class Batcher:
             else:
                 self.queue.finish(batch, seconds)
                 self._deliver(batch, batch.work.result)
-            self.metrics.set_queue(len(self.queue), self.queue.begun, self.queue.unfinished_seconds)
+            self.metrics.set_queue(len(self.queue), self.queue.running_batches, self.queue.unfinished_seconds)
             self._trimmer.trim_if_due()
 
     def _translate(self, batch: Batch, pause: Callable[[], None]) -> list[Outcome]:
@@ -137,7 +137,8 @@ def _report_batch(batch: Batch, model: str, engine: str) -> None:
     for request in {sentence.request for sentence in batch.sentences if sentence.request and sentence.request.trace}:
         assert request.trace is not None
         arrived = min(sentence.arrived for sentence in batch.sentences if sentence.request is request)
-        request.trace.add_batch("batch", batch.begun, {**details, "waiting_seconds": round(batch.begun - arrived, 4)})
+        waiting = {"waiting_seconds": round(batch.started - arrived, 4)}
+        request.trace.add_batch("batch", batch.started, details | waiting)
 
 
 def _set_results(sentences: Sequence[QueuedSentence], outcomes: Sequence[Outcome]) -> None:

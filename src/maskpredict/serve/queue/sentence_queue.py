@@ -15,8 +15,8 @@ from maskpredict.serve.queue.batch import SLICE_SECONDS, Batch, QueuedSentence
 from maskpredict.serve.queue.errors import QueueFull, TooSlow
 from maskpredict.serve.queue.shares import QueuedRequest, Shares
 
-MAX_BEGUN = 16
-"""Batches that have begun and are not finished; further ones wait for one of them to end."""
+MAX_RUNNING_BATCHES = 16
+"""Batches that are started and not finished; others wait until one of them ends."""
 
 
 class SentenceQueue:
@@ -26,7 +26,7 @@ class SentenceQueue:
         self.max_sentences, self.batch_tokens, self.batch_seconds = max_sentences, batch_tokens, batch_seconds
         self._shares = Shares()
         self._paused: list[Batch] = []
-        self._begun = 0
+        self._running = 0
         self._closed = False
         self._changed = Condition()
 
@@ -37,9 +37,9 @@ class SentenceQueue:
             return sum(len(request.waiting) for request in self._shares.requests)
 
     @property
-    def begun(self) -> int:
-        """Number of batches that have begun and are not finished."""
-        return self._begun
+    def running_batches(self) -> int:
+        """Number of batches that have started and are not finished."""
+        return self._running
 
     @property
     def unfinished_seconds(self) -> float:
@@ -102,7 +102,7 @@ class SentenceQueue:
                 elif not self._paused and (seconds := self._seconds_to_wait()) > 0:
                     self._changed.wait(seconds)
                 else:
-                    self._begun += 1
+                    self._running += 1
                     return self._new_batch(first)
 
     def put_back(self, batch: Batch, seconds: float) -> None:
@@ -115,10 +115,10 @@ class SentenceQueue:
         """Note that a batch is finished, after computing for some time."""
         with self._changed:
             self._charge(batch, seconds)
-            self._begun -= 1
+            self._running -= 1
             for sentence in batch.sentences:
                 if sentence.request is not None:
-                    sentence.request.begun -= 1
+                    sentence.request.in_progress -= 1
                     sentence.request.unfinished_seconds -= sentence.seconds
 
     def has_next(self) -> bool:
@@ -138,8 +138,10 @@ class SentenceQueue:
         for batch in self._paused:
             if batch.is_abandoned:  # ends as soon as it goes on
                 return batch
-        waiting = [request for request in self._shares.requests if request.can_begin] if self._begun < MAX_BEGUN else []
-        choices: list[Batch | QueuedRequest] = [*waiting, *self._paused]
+        choices: list[Batch | QueuedRequest] = []
+        if self._running < MAX_RUNNING_BATCHES:
+            choices += [request for request in self._shares.requests if request.can_start]
+        choices += self._paused
         return min(choices, key=_turn, default=None)
 
     def _seconds_to_wait(self) -> float:
@@ -153,7 +155,7 @@ class SentenceQueue:
         """Take sentences of the first one's group, one of each request at a time, in the order of their turns."""
         batch = [first.waiting.popleft()]
         seconds, cost = batch[0].seconds, batch[0].cost
-        requests = sorted((one for one in self._shares.requests if one.can_begin), key=_turn)
+        requests = sorted((one for one in self._shares.requests if one.can_start), key=_turn)
         while requests:
             for request in list(requests):
                 sentence = _first_of_group(request, batch[0].group)
@@ -170,7 +172,7 @@ class SentenceQueue:
                     cost += sentence.cost
         for sentence in batch:
             if sentence.request is not None:
-                sentence.request.begun += 1
+                sentence.request.in_progress += 1
         return Batch(batch)
 
     def _charge(self, batch: Batch, seconds: float) -> None:

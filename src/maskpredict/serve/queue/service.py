@@ -137,12 +137,12 @@ class TranslationService:
     ) -> list[QueuedSentence]:
         sentences: dict[int, QueuedSentence] = {}
         for model in dict.fromkeys(model for model, _ in lines):
-            own = {place: line for place, (other, line) in enumerate(lines) if other is model}
+            own_lines = {place: line for place, (other, line) in enumerate(lines) if other is model}
             chosen = model.settings(settings)
             key = tuple(sorted(chosen.items()))
-            tokens = [model.tokens(line.source) for line in own.values()]
-            prices = model.prices(list(own.values()), tokens, chosen)
-            for (place, line), count, price in zip(own.items(), tokens, prices, strict=True):
+            tokens = [model.tokens(line.source) for line in own_lines.values()]
+            prices = model.prices(list(own_lines.values()), tokens, chosen)
+            for (place, line), count, price in zip(own_lines.items(), tokens, prices, strict=True):
                 sentences[place] = QueuedSentence(model, line, key, count, price, loop.create_future())
         return [sentences[place] for place in range(len(lines))]
 
@@ -163,4 +163,4 @@ class TranslationService:
             )
 
     def _measure_queue(self) -> None:
-        self.metrics.set_queue(len(self._queue), self._queue.begun, self._queue.unfinished_seconds)
+        self.metrics.set_queue(len(self._queue), self._queue.running_batches, self._queue.unfinished_seconds)

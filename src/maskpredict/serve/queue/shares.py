@@ -51,15 +51,15 @@ class QueuedRequest:
     """Sentences in the queue."""
     computing_seconds: float = 0.0
     """Computing time it has had."""
-    begun: int = 0
-    """Number of its sentences in batches that have begun."""
+    in_progress: int = 0
+    """Number of its sentences in batches that have started."""
     trace: RequestTrace | None = None
     """Its OpenTelemetry trace, if the service makes any."""
 
     @property
-    def can_begin(self) -> bool:
+    def can_start(self) -> bool:
         """True if sentences wait and none is being translated: a request keeps one paused batch in memory, not many."""
-        return bool(self.waiting) and not self.begun
+        return bool(self.waiting) and not self.in_progress
 
     @property
     def turn(self) -> tuple[float, float]:
@@ -119,7 +119,7 @@ class Shares:
 
     def seconds_until_done(self, client: str, seconds: float) -> float:
         """Return how long work of that many seconds would take a client: the others get as much at most meanwhile."""
-        own = self._clients.get(client)
-        needed = seconds + (own.unfinished_seconds if own else 0.0)
-        others = (other for other in self._clients.values() if other is not own)
+        share = self._clients.get(client)
+        needed = seconds + (share.unfinished_seconds if share else 0.0)
+        others = (other for other in self._clients.values() if other is not share)
         return needed + sum(min(other.unfinished_seconds, needed) for other in others)

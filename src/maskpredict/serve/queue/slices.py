@@ -38,16 +38,16 @@ class SlicedWork(Generic[T]):
         """`function` is called with a function that pauses it, and must not raise."""
         self._function, self._threads = function, threads
         self._may_run, self._stopped = Semaphore(0), Semaphore(0)
-        self._has_begun = False
+        self._has_started = False
         self.result: T | None = None
         """The function's result; None until it has returned."""
 
     def resume(self) -> None:
         """Run the function until it pauses or ends."""
-        if self._has_begun:
+        if self._has_started:
             self._may_run.release()
         else:
-            self._has_begun = True
+            self._has_started = True
             self._threads.run(self._run)
         self._stopped.acquire()
 

@@ -125,11 +125,11 @@ async def get_multilingual_entries(
     """Return the terms of a direction."""
     stored = store.find(authorized_key(request, access), glossary_id)
     wanted = base_code(source_lang), base_code(target_lang)
-    found = [one for one in stored.directions if (one.source, one.target) == wanted]
-    if not found:
+    directions = [one for one in stored.directions if (one.source, one.target) == wanted]
+    if not directions:
         raise ApiError(404, "The glossary has no terms in this direction.")
     return JSONResponse(
-        {"dictionaries": [{**_described(one), "entries": _entries(one), "entries_format": "tsv"} for one in found]}
+        {"dictionaries": [{**_described(one), "entries": _entries(one), "entries_format": "tsv"} for one in directions]}
     )
 
 
