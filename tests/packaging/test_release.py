@@ -113,4 +113,5 @@ def test_the_sbom_lists_what_is_installed_with_versions_and_licences(runtime: In
     wanted = [pin.partition(" ;")[0].split("==") for pin in pins(LOCKS / "runtime.txt") if " ;" not in pin]
     assert len(wanted) > 20
     assert [[name, versions.get(name)] for name, _ in wanted] == wanted
-    assert [name for name, part in listed.items() if not part.get("licenses") and name != "pip"] == []
+    # What protobuf says is neither an identifier nor a classifier, and left out; test_licences.py reads it.
+    assert {name for name, part in listed.items() if not part.get("licenses")} <= {"pip", "protobuf"}
