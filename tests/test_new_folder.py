@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from maskpredict.errors import UserError
-from maskpredict.new_folder import new_folder
+from maskpredict.new_folder import new_folder, remove_folder
 
 
 def make(out: Path, content: str, *, overwrite: bool = False) -> None:
@@ -115,3 +115,46 @@ def test_a_folder_of_something_else_is_not_taken_for_the_first(tmp_path: Path) -
     with pytest.raises(OSError, match="not empty"):
         make_meanwhile()
     assert (tmp_path / "out" / "letter.txt").read_text() == "Dear Ada,"
+
+
+KILLED_WHILE_REPLACING = """
+import os, signal, sys
+from pathlib import Path
+from maskpredict.new_folder import new_folder
+def observe(event, values):
+    if event == "os.rename" and ".partial-" in str(values[0]):
+        os.kill(os.getpid(), signal.SIGKILL)
+with new_folder(Path(sys.argv[1]), overwrite=True, marker="marker") as folder:
+    (folder / "marker").write_text("new")
+    sys.addaudithook(observe)
+"""
+
+
+def test_a_result_that_was_being_replaced_by_a_killed_process_comes_back(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    make(tmp_path / "out", "earlier")
+    subprocess.run([sys.executable, "-c", KILLED_WHILE_REPLACING, tmp_path / "out"])
+    assert not (tmp_path / "out").exists(), "killed between its two renamings"
+    with pytest.raises(UserError, match="is not empty"):
+        make(tmp_path / "out", "new")
+    assert (tmp_path / "out" / "marker").read_text() == "earlier"
+    assert f"{tmp_path / 'out'} is restored; a process was killed while replacing it." in caplog.text
+    make(tmp_path / "out", "new", overwrite=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_an_earlier_result_that_was_replaced_but_not_removed_goes(tmp_path: Path) -> None:
+    make(tmp_path / "out", "new")
+    (tmp_path / "out.previous-maskpredict-1").mkdir()
+    (tmp_path / "out.previous-maskpredict-1" / "marker").write_text("earlier")
+    make(tmp_path / "out", "newer", overwrite=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (tmp_path / "out" / "marker").read_text() == "newer"
+
+
+def test_a_folder_whose_removal_is_interrupted_does_not_look_like_a_result(tmp_path: Path) -> None:
+    make(tmp_path / "out", "content")
+    remove_folder(tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+    remove_folder(tmp_path / "out")  # nothing to remove

@@ -1,4 +1,7 @@
-"""A file that appears whole or not at all: it is written beside its final place and renamed at the end."""
+"""A file that appears whole or not at all.
+
+It is written beside its final place, and renamed when its content is on the disk.
+"""
 
 from __future__ import annotations
 
@@ -10,30 +13,40 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from maskpredict.durability import flush_to_disk
 from maskpredict.errors import UserError
 from maskpredict.full_disk import explain_full_disk
 
 logger = logging.getLogger(__name__)
+
+_PARTIAL = ".partial-"
 
 
 @contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
     """Yield a stream to write to; when the block ends well, its content becomes the file `path`."""
     _delete_leftovers(path)
-    partial = path.with_name(f"{path.name}.partial-{os.getpid()}")
+    partial = path.with_name(f"{path.name}{_PARTIAL}{os.getpid()}")
     try:
         with explain_full_disk(path), open_for_writing(partial, path) as stream:
             _lock(stream)
             yield stream
+            stream.flush()
+            flush_to_disk(partial)
         partial.replace(path)
     finally:
         with suppress(OSError):  # gone already, or never made because the folder cannot be written to
             partial.unlink()
 
 
+def is_partial(path: Path, name: str) -> bool:
+    """Whether a path is what a killed process left of a new file of this name."""
+    return path.name.startswith(f"{name}{_PARTIAL}")
+
+
 def _delete_leftovers(path: Path) -> None:
     """Delete what killed processes left beside a file, and say so."""
-    for leftover in path.parent.glob(f"{glob.escape(path.name)}.partial-*"):
+    for leftover in path.parent.glob(f"{glob.escape(path.name)}{_PARTIAL}*"):
         with suppress(OSError), leftover.open("rb") as stream:
             if _lock(stream):
                 leftover.unlink()

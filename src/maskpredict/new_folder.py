@@ -1,8 +1,8 @@
 """A folder of results that appears whole or not at all.
 
-The work is done in a sibling folder, which is renamed at the very end. A failure, Ctrl-C included, removes it
-and leaves an earlier result untouched. A killed process leaves the sibling behind; the next one that
-makes the same folder removes it.
+The work is done in a sibling folder, which is renamed at the very end, when its files are on the disk. A failure,
+Ctrl-C included, removes it and leaves an earlier result untouched. A killed process leaves the sibling behind; the next
+one that makes the same folder removes it, and puts an earlier result back that was just being replaced.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from maskpredict.durability import flush_to_disk
 from maskpredict.errors import UserError
 from maskpredict.full_disk import explain_full_disk
 
@@ -24,6 +25,7 @@ except ImportError:  # Windows has no such locks; leftovers stay there
     fcntl = None  # type: ignore[assignment]
 
 _PARTIAL = ".partial-maskpredict-"
+_PREVIOUS = ".previous-maskpredict-"
 
 
 @contextmanager
@@ -35,6 +37,7 @@ def new_folder(out: Path, *, overwrite: bool, marker: str, first_wins: bool = Fa
     may make the same folder at the same time; the first to finish it decides its content.
     """
     out = out.resolve()
+    restore_previous(out)
     _refuse_content(out, overwrite, marker)
     _remove_leftovers(out)
     partial = out.with_name(f"{out.name}{_PARTIAL}{os.getpid()}")
@@ -45,12 +48,42 @@ def new_folder(out: Path, *, overwrite: bool, marker: str, first_wins: bool = Fa
     try:
         with explain_full_disk(out), _locked(partial):
             yield partial
-        if first_wins:
-            _move_unless_made(partial, out, marker)
-        else:
-            _move_into_place(partial, out)
+            for path in (*partial.rglob("*"), partial):
+                flush_to_disk(path)
+            if first_wins:
+                _move_unless_made(partial, out, marker)
+            else:
+                _move_into_place(partial, out)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder; if this process is killed meanwhile, what is left does not look like a result."""
+    name, _, _ = folder.name.partition(_PREVIOUS)
+    doomed = folder.with_name(f"{name}{_PARTIAL}{os.getpid()}")
+    shutil.rmtree(doomed, ignore_errors=True)
+    with suppress(FileNotFoundError):
+        folder.rename(doomed)
+    shutil.rmtree(doomed, ignore_errors=True)
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether a folder is unfinished, or an earlier result that was being replaced when a process was killed."""
+    return _PARTIAL in path.name or _PREVIOUS in path.name
+
+
+def restore_previous(out: Path) -> None:
+    """Put an earlier result back if a process was killed after moving it away and before its new one was in place."""
+    for previous in out.parent.glob(f"{glob.escape(out.name)}{_PREVIOUS}*"):
+        with _locked(previous) as locked:
+            if not locked or not previous.is_dir():
+                continue
+            if out.exists():
+                remove_folder(previous)
+            else:
+                previous.rename(out)
+                logging.getLogger(__name__).warning("%s is restored; a process was killed while replacing it.", out)
 
 
 def _remove_leftovers(out: Path) -> None:
@@ -98,13 +131,15 @@ def _move_unless_made(partial: Path, out: Path, marker: str) -> None:
 
 
 def _move_into_place(partial: Path, out: Path) -> None:
-    previous = out.with_name(f"{out.name}.previous-{os.getpid()}")
-    if out.exists():
-        out.rename(previous)
-    try:
+    if not out.exists():
         partial.rename(out)
-    except BaseException:
-        if previous.exists():
+        return
+    previous = out.with_name(f"{out.name}{_PREVIOUS}{os.getpid()}")
+    with _locked(out):
+        out.rename(previous)
+        try:
+            partial.rename(out)
+        except BaseException:
             previous.rename(out)
-        raise
-    shutil.rmtree(previous, ignore_errors=True)
+            raise
+        remove_folder(previous)

@@ -71,6 +71,10 @@ def test_a_result_folder_in_a_read_only_folder_is_refused(
     out, text = read_only_folder / "out", recipe.with_name("text.tsv")
     assert "out cannot be made: " in sentence("prepare", out, "-s", "xx", "-t", "yy", "--train", text)
     assert "out cannot be made: " in sentence("average", cmlm_folder, out)
+    text.write_text("luri.\tIRUL.\n")
+    by_text = ["--teacher", "command:cat", "--text", text, "-s", "xx", "-t", "yy"]
+    assert "out.shards cannot be made: " in sentence("distill", out, *by_text)
+    assert str(read_only_folder / "work") in sentence("reproduce", "toy", "--work", read_only_folder / "work")
 
 
 def limited(size: int) -> Callable[[], None]:

@@ -71,34 +71,54 @@ def test_a_cut_file_is_a_problem(folder: Path, name: str) -> None:
         Dataset(folder).split("train")
 
 
-def test_a_sentence_too_few_is_noticed_although_the_files_agree(folder: Path) -> None:
+@pytest.mark.parametrize(
+    "name", ["valid.xx.txt", "train.xx.ids", "train.yy.offsets", "dataset.json", "tokenizer.model"]
+)
+def test_a_flipped_bit_is_noticed_when_the_file_is_read(folder: Path, name: str) -> None:
+    content = bytearray((folder / name).read_bytes())
+    content[content.index(b"0") if name == "dataset.json" else len(content) // 2] ^= 1
+    (folder / name).write_bytes(content)
+    with pytest.raises(UserError, match=rf"{name} is damaged: its checksum is .*; prepare the data again\."):
+        _ = [Dataset(folder).split("train"), Dataset(folder).split("valid"), Dataset(folder).tokenizers]
+
+
+# Without checksums, as folders of earlier versions, mistakes are found by what they mean.
+
+
+@pytest.fixture
+def unsigned(folder: Path) -> Path:
+    (folder / "checksums.json").unlink()
+    return folder
+
+
+def test_a_sentence_too_few_is_noticed_although_the_files_agree(unsigned: Path) -> None:
     for suffix in ("ids", "offsets"):
-        (folder / f"train.xx.{suffix}").write_bytes((folder / f"valid.xx.{suffix}").read_bytes())
-    (problem,) = Dataset(folder).check()
+        (unsigned / f"train.xx.{suffix}").write_bytes((unsigned / f"valid.xx.{suffix}").read_bytes())
+    (problem,) = Dataset(unsigned).check()
     assert "holds 20 sentences, dataset.json says 300" in problem
 
 
-def test_another_tokenizer_is_a_problem(folder: Path) -> None:
-    path = folder / "tokenizer.model"
+def test_another_tokenizer_is_a_problem(unsigned: Path) -> None:
+    path = unsigned / "tokenizer.model"
     path.write_bytes(path.read_bytes() + b"\0")
-    assert Dataset(folder).check() == [f"{path} is not the tokenizer the data was encoded with."]
+    assert Dataset(unsigned).check() == [f"{path} is not the tokenizer the data was encoded with."]
 
 
-def test_ids_beyond_the_vocabulary_are_a_problem(folder: Path) -> None:
-    path = folder / "train.yy.ids"
+def test_ids_beyond_the_vocabulary_are_a_problem(unsigned: Path) -> None:
+    path = unsigned / "train.yy.ids"
     path.write_bytes(path.read_bytes()[:-2] + b"\xff\xff")
-    assert Dataset(folder).check() == [f"{path} has ids beyond the vocabulary of 100."]
+    assert Dataset(unsigned).check() == [f"{path} has ids beyond the vocabulary of 100."]
 
 
-def test_text_with_a_line_too_many_is_a_problem(folder: Path) -> None:
-    with (folder / "valid.xx.txt").open("ab") as file:
+def test_text_with_a_line_too_many_is_a_problem(unsigned: Path) -> None:
+    with (unsigned / "valid.xx.txt").open("ab") as file:
         file.write(b"one more\n")
-    (problem,) = Dataset(folder).check()
+    (problem,) = Dataset(unsigned).check()
     assert problem == "The text of split valid does not have as many lines as the split has pairs."
 
 
-def test_parts_that_do_not_add_up_are_a_problem(folder: Path) -> None:
-    splits = json.loads((folder / "dataset.json").read_text())["splits"]
+def test_parts_that_do_not_add_up_are_a_problem(unsigned: Path) -> None:
+    splits = json.loads((unsigned / "dataset.json").read_text())["splits"]
     splits["train"]["corpora"][0]["pairs"] = 299
-    change_description(folder, splits=splits)
-    assert Dataset(folder).check() == ["The corpora of train do not add up to its 300 pairs."]
+    change_description(unsigned, splits=splits)
+    assert Dataset(unsigned).check() == ["The corpora of train do not add up to its 300 pairs."]

@@ -183,6 +183,28 @@ def test_a_line_break_in_a_translation_stays_a_space(tmp_path: Path) -> None:
 # Interruption and many machines.
 
 
+@pytest.mark.parametrize("name", ["source.zst", "target.zst", "counts.json"])
+def test_a_damaged_shard_is_made_again(tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    config = config_of(tmp_path, teacher="command:tr a-z A-Z", shard_lines=2, shard="0/2")
+    assert distill_text(config, quiet=True).shards_done > 0
+    damaged = tmp_path / "out.shards" / "000002" / name
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"?")
+    assert distill_text(replace(config, shard=""), quiet=True).finished
+    assert f"A shard is made again: {damaged} is damaged" in caplog.text
+    whole = replace(config, shard="", out=tmp_path / "whole")
+    distill_text(whole, quiet=True)
+    assert contents(whole.out) == contents(config.out)
+
+
+def test_damaged_sources_are_refused(tmp_path: Path) -> None:
+    config = config_of(tmp_path, teacher="command:tr a-z A-Z", shard_lines=2, shard="0/2")
+    distill_text(config, quiet=True)
+    damaged = tmp_path / "out.shards" / "000001.source.zst"
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    with pytest.raises(UserError, match=r"000001\.source\.zst is damaged: .*; delete .*out\.shards to start again"):
+        distill_text(replace(config, shard=""), quiet=True)
+
+
 def test_a_killed_distillation_continues_to_the_same_bytes(tmp_path: Path) -> None:
     slow = tmp_path / "slow.py"
     slow.write_text("import sys, time\ntime.sleep(0.05)\nfor line in sys.stdin: print(line.strip()[::-1])\n")

@@ -166,7 +166,7 @@ def test_nothing_but_the_result_is_left(finished: Path) -> None:
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT], ids=["kill", "ctrl-c"])
 def test_an_interrupted_distillation_continues_to_the_same_bytes(
-    config: DistillConfig, finished: Path, tmp_path: Path, end: signal.Signals
+    config: DistillConfig, finished: Path, tmp_path: Path, end: signal.Signals, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = replace(config, shard_pairs=6)
     (tmp_path / "distill.yaml").write_text(dump_config(config))
@@ -187,7 +187,10 @@ def test_an_interrupted_distillation_continues_to_the_same_bytes(
     assert (paused.finished, paused.shards_done, paused.counts) == (False, len(done), None)
     assert {shard: shard.stat().st_mtime_ns for shard in shards.glob("?????")} == done
 
+    torn = shards / "00001" / "target.ids"
+    torn.write_bytes(torn.read_bytes()[:-2])
     assert distill(config, quiet=True).finished
+    assert f"A shard is made again: {torn} is damaged" in caplog.text
     assert contents(config.out) == contents(finished)
     assert not shards.exists()
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from maskpredict.checksums import checksum_of
 from maskpredict.errors import UserError
-from maskpredict.model.checksum import CHECKSUM_KEY, checksum_of, verify
+from maskpredict.model.checksum import CHECKSUM_KEY, verify
 from maskpredict.model.folder import ModelFolder
 from maskpredict.runtime.find_model import find_model, shipped_models
 

@@ -19,7 +19,19 @@ PACKAGE = Path(maskpredict.__file__).parent
 # the same line: they stand side by side. A new part of the package needs a place here.
 LAYERS = [
     ["errors"],
-    ["bounds", "cpu", "extras", "full_disk", "json_file", "languages", "memory", "progress", "yaml_dialect"],
+    [
+        "bounds",
+        "checksums",
+        "cpu",
+        "durability",
+        "extras",
+        "full_disk",
+        "json_file",
+        "languages",
+        "memory",
+        "progress",
+        "yaml_dialect",
+    ],
     ["new_file", "new_folder"],
     ["config", "packing", "special_ids", "bpe"],
     ["dictionary"],

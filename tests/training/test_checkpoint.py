@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,10 @@ from maskpredict.training.checkpoint import (
     average_weights,
     best_loss,
     checkpoints,
+    intact,
     keep_best,
     load_tensors,
+    newest_checkpoint,
     save_checkpoint,
 )
 from maskpredict.training.loader import Position
@@ -40,14 +43,14 @@ def test_a_checkpoint_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     assert torch.equal(load_tensors(saved / "optimizer.safetensors")["exp_avg.a"], torch.ones(2, 3))
 
 
-def test_only_the_newest_checkpoint_is_kept_and_leftovers_of_a_killed_process_are_removed(tmp_path: Path) -> None:
+def test_the_newest_two_checkpoints_are_kept_and_leftovers_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     left = tmp_path / "update-00000002.partial-123"
     left.mkdir()
     (left / "state.json").write_text("{}")
     assert checkpoints(tmp_path) == []
     for update in (3, 12, 20):
         save_checkpoint(tmp_path, RunState(update=update), weights(1), {})
-    assert [path.name for path in tmp_path.iterdir()] == ["update-00000020"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["update-00000012", "update-00000020"]
 
 
 def test_the_k_best_are_kept(tmp_path: Path) -> None:
@@ -93,3 +96,61 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path, name: str) -> None:
     (saved / name).write_bytes(b"{")
     with pytest.raises(UserError, match="is damaged"):
         RunState.read(saved) if name == "state.json" else load_tensors(saved / name)
+
+
+def cut_off(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def flip_a_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+FILES = ["state.json", "weights.safetensors", "optimizer.safetensors", "checksums.json"]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("damage", [cut_off, flip_a_bit, Path.unlink])
+def test_the_checkpoint_before_a_damaged_one_is_used_instead(
+    tmp_path: Path, name: str, damage: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    for update in (1, 2):
+        save_checkpoint(tmp_path, RunState(update=update), weights(update), {"step.a": torch.ones(1)})
+    damage(tmp_path / "update-00000002" / name)
+    saved = newest_checkpoint(tmp_path)
+    assert saved is not None
+    if damage is Path.unlink and name in ("state.json", "optimizer.safetensors", "checksums.json"):
+        # Without its state it is not complete; without its optimizer or its checksums it is, as those made elsewhere.
+        assert saved.state.update == (1 if name == "state.json" else 2)
+        return
+    if damage is cut_off and name == "checksums.json":
+        return  # its last byte is the end of a line
+    assert saved.state.update == 1
+    assert torch.equal(saved.weights["a"], torch.full((2, 3), 1.0))
+    assert f"Resuming from {tmp_path / 'update-00000001'}, since the newer checkpoint is unusable" in caplog.text
+    save_checkpoint(tmp_path, RunState(update=2), weights(5), {})
+    again = newest_checkpoint(tmp_path)
+    assert again is not None
+    assert (again.state.update, float(again.weights["a"][0, 0])) == (2, 5.0)
+
+
+def test_without_an_intact_checkpoint_nothing_is_resumed(tmp_path: Path) -> None:
+    for update in (1, 2):
+        save_checkpoint(tmp_path, RunState(update=update), weights(update), {})
+        cut_off(tmp_path / f"update-{update:08d}" / "weights.safetensors")
+    with pytest.raises(UserError, match=r"no checkpoint in .* is intact \(.*update-00000002/weights.* is damaged"):
+        newest_checkpoint(tmp_path)
+    assert newest_checkpoint(tmp_path / "nowhere") is None
+
+
+def test_a_damaged_best_checkpoint_is_left_out_and_is_the_first_to_go(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    keep(tmp_path, {1: 0.5, 2: 0.1})
+    flip_a_bit(tmp_path / "update-00000002" / "weights.safetensors")
+    assert [path.name for path in intact(checkpoints(tmp_path))] == ["update-00000001"]
+    assert "update-00000002 is left out of the average" in caplog.text
+    cut_off(tmp_path / "update-00000002" / "state.json")
+    assert keep(tmp_path, {3: 0.9}) == [1, 3]

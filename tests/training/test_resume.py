@@ -142,9 +142,33 @@ def test_a_line_that_was_cut_off_in_the_middle_is_forgotten(make_config: MakeCon
     train(whole, quiet=True)
     train(cut, quiet=True, stop_after=1e-9)
     with (Path(cut.run) / "metrics.jsonl").open("a") as file:
-        file.write(json.dumps({"kind": "train", "update": 2, "loss": 1.0}) + "\n" + '{"kind": "tra')
+        file.write(json.dumps({"kind": "train", "update": 2, "loss": 1.0}) + "\n" + '\0\0{}\n{"kind": "tra')
     train(cut, quiet=True)
     assert read_metrics(whole.run) == read_metrics(cut.run)
+
+
+def test_a_run_whose_newest_checkpoint_is_torn_goes_on_from_the_one_before_to_the_same_end(
+    make_config: MakeConfig, read_metrics: ReadMetrics, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole, torn = make_config("whole"), make_config("torn")
+    train(whole, quiet=True)
+    for _ in range(5):
+        train(torn, quiet=True, stop_after=1e-9)
+    before, newest = checkpoints(Path(torn.run) / "checkpoints")
+    weights = newest / "weights.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    assert train(torn, quiet=True).finished
+    assert f"Resuming from {before}, since the newer checkpoint is unusable: {weights} is damaged" in caplog.text
+    assert_same_end(whole, torn, read_metrics)
+
+
+def test_a_run_that_was_killed_before_it_had_a_config_can_begin(make_config: MakeConfig) -> None:
+    config = make_config(steps=2)
+    left = Path(config.run) / "config.yaml.partial-4711"
+    left.parent.mkdir()
+    left.write_text("data: ")
+    assert train(config, quiet=True).finished
+    assert not left.exists()
 
 
 def test_a_damaged_checkpoint_is_named(make_config: MakeConfig) -> None:

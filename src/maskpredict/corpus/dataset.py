@@ -1,6 +1,7 @@
 """The data folder, which `prepare` writes.
 
 dataset.json                          what is in the folder (`DatasetDescription`)
+checksums.json                        checksums of all files (`maskpredict/checksums.py`)
 tokenizer.model                       or source.model and target.model
 SPLIT.LANGUAGE.ids, .offsets          every split, both sides (`corpus/ids.py`)
 SPLIT.LANGUAGE.txt                    raw text of every split but train, for scoring
@@ -16,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from maskpredict.checksums import verify_file, write_checksums
 from maskpredict.corpus.ids import IdsFile, ids_path, offsets_path
 from maskpredict.errors import UserError
 from maskpredict.json_file import read_json
@@ -24,6 +26,7 @@ from maskpredict.tokenizer import Tokenizers
 
 FORMAT_VERSION = 1
 DESCRIPTION_FILE = "dataset.json"
+_ADVICE = "prepare the data again"
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,11 @@ class DatasetDescription:
     """Pairs read, kept and dropped; informative only."""
 
     def write(self, folder: Path) -> None:
-        """Write dataset.json into a folder."""
+        """Write dataset.json into a folder, and the checksums of all that is in it."""
         content = {"format_version": FORMAT_VERSION, **asdict(self)}
         text = json.dumps(content, ensure_ascii=False, indent=2)
         (folder / DESCRIPTION_FILE).write_text(text + "\n", encoding="utf-8")
+        write_checksums(folder)
 
     @classmethod
     def read(cls, folder: Path) -> DatasetDescription:
@@ -88,9 +92,11 @@ class DatasetDescription:
                 "upgrade maskpredict."
             )
         try:
-            return cls._from_json(content)
+            description = cls._from_json(content)
         except (KeyError, TypeError, AttributeError) as error:
             raise UserError(f"{path} is damaged; prepare the data again.") from error
+        verify_file(path, _ADVICE)
+        return description
 
     @classmethod
     def _from_json(cls, content: Mapping[str, Any]) -> DatasetDescription:
@@ -135,6 +141,7 @@ class Dataset:
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
         self.description = DatasetDescription.read(self.folder)
+        self._verified: set[str] = set()
 
     @property
     def languages(self) -> Languages:
@@ -149,6 +156,8 @@ class Dataset:
     @cached_property
     def tokenizers(self) -> Tokenizers:
         """The folder's tokenizers, read on first use."""
+        for name in self.description.tokenizers:
+            verify_file(self.folder / name, _ADVICE)
         return Tokenizers.load(self.folder)
 
     def split(self, name: str) -> ParallelIds:
@@ -156,6 +165,7 @@ class Dataset:
         if name not in self.description.splits:
             raise UserError(f"{self.folder} has no split {name!r}; it has {', '.join(self.splits)}.")
         description = self.description.splits[name]
+        self._verify(name)
         source, target = (IdsFile(self._stem(name, language)) for language in self._sides())
         for side in (source, target):
             if len(side) != description.pairs:
@@ -164,6 +174,15 @@ class Dataset:
                     "prepare the data again."
                 )
         return ParallelIds(source, target, list(description.corpora), self._texts(name))
+
+    def _verify(self, split: str) -> None:
+        """Compare the files of a split with their checksums, once."""
+        if split in self._verified:
+            return
+        for stem in (self._stem(split, language) for language in self._sides()):
+            for path in (ids_path(stem), offsets_path(stem), *([] if split == "train" else [text_path(stem)])):
+                verify_file(path, _ADVICE)
+        self._verified.add(split)
 
     def check(self) -> list[str]:
         """All problems of the folder, one sentence each; empty if there are none."""

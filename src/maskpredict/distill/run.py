@@ -90,6 +90,7 @@ class Distillation:
         """Make the missing shards of this process and those it starts, then, when all exist, the data folder."""
         if group.is_main:
             self.shards.open()
+            self.shards.remove_damaged()
         group.barrier()
         every = group.world_size * self.processes
         indices = range(group.rank * self.processes, (group.rank + 1) * self.processes)

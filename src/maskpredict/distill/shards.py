@@ -3,25 +3,29 @@
 OUT.shards/recipe.json     their provenance
 OUT.shards/00000/          translations of the first `shard_pairs` training sources, as ids
 
-A shard appears whole or not at all, so a killed process loses only the shard in work. Every source has the same number
-of rows in its shard: an empty row stands for a translation that is not used.
+A shard appears whole or not at all, so a killed process loses only the shard in work; a damaged one is made again.
+Every source has the same number of rows in its shard: an empty row stands for a translation that is not used.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from maskpredict.corpus.ids import IdsFile, IdsWriter
+from maskpredict.checksums import verify_file, write_checksums
+from maskpredict.corpus.ids import IdsFile, IdsWriter, ids_path, offsets_path
 from maskpredict.distill.choice import Ids
 from maskpredict.distill.provenance import Provenance
 from maskpredict.errors import UserError
-from maskpredict.new_folder import new_folder
+from maskpredict.new_folder import new_folder, remove_folder
 
 RECIPE_FILE, STEM = "recipe.json", "target"
+
+logger = logging.getLogger(__name__)
 
 
 class Shards:
@@ -61,19 +65,31 @@ class Shards:
         """Those of the shards `first`, `first + every`, ... that are not finished."""
         return [shard for shard in range(first, len(self), every) if not self._path(shard).exists()]
 
+    def remove_damaged(self) -> None:
+        """Remove finished shards whose files are not as they were written, and say so; they are made again."""
+        for shard in range(len(self)):
+            if self._path(shard).exists():
+                try:
+                    self.read(shard)
+                except UserError as error:
+                    logger.warning("A shard is made again: %s", error)
+                    remove_folder(self._path(shard))
+
     def write(self, shard: int, translations: Sequence[Sequence[Ids]]) -> None:
         """Save the chosen translations of each source of a shard."""
-        with (
-            new_folder(self._path(shard), overwrite=False, marker=f"{STEM}.ids") as partial,
-            IdsWriter(partial / STEM, self.vocab_size) as writer,
-        ):
-            for chosen in translations:
-                for row in range(self.rows_per_source):
-                    writer.append(chosen[row] if row < len(chosen) else [])
+        with new_folder(self._path(shard), overwrite=False, marker=f"{STEM}.ids") as partial:
+            with IdsWriter(partial / STEM, self.vocab_size) as writer:
+                for chosen in translations:
+                    for row in range(self.rows_per_source):
+                        writer.append(chosen[row] if row < len(chosen) else [])
+            write_checksums(partial)
 
     def read(self, shard: int) -> IdsFile:
         """The rows of a finished shard."""
-        rows = IdsFile(self._path(shard) / STEM)
+        stem = self._path(shard) / STEM
+        for path in (ids_path(stem), offsets_path(stem)):
+            verify_file(path, "distill again")
+        rows = IdsFile(stem)
         if len(rows) != len(self.ranges[shard]) * self.rows_per_source:
             raise UserError(f"{self._path(shard)} is damaged; delete it and distill again.")
         return rows

@@ -14,9 +14,10 @@ from typing import Any, cast
 
 from safetensors.torch import load_file, save_file
 
+from maskpredict.checksums import checksum_of
 from maskpredict.export.passes import refuse_other_systems
 from maskpredict.export.writing import Exported, FolderFormat, export_folder
-from maskpredict.model.checksum import CHECKSUM_KEY, checksum_of
+from maskpredict.model.checksum import CHECKSUM_KEY
 from maskpredict.model.folder import CONFIG_FILE, WEIGHTS_FILE, ModelFolder
 from maskpredict.model.safetensors_file import Precision
 

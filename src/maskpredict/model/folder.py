@@ -1,6 +1,6 @@
 """The model folder: everything a trained model needs to translate, as data that runs no code when it is read.
 
-config.json         architecture, system, languages, vocabulary sizes, checksum of the weights, format version
+config.json         architecture, system, languages, vocabulary sizes, training, checksum of the weights, format version
 model.safetensors   weights, in float32, half precision or eight bits (see stored_weights.py)
 tokenizer.model     or source.model and target.model; .dict.json instead of .model in imported models
 generation.json     default decoding settings
@@ -15,16 +15,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from maskpredict.checksums import checksum_of
 from maskpredict.config import from_dict, to_dict
 from maskpredict.errors import UserError
 from maskpredict.json_file import read_json
 from maskpredict.languages import Languages
-from maskpredict.model.checksum import CHECKSUM_KEY, checksum_of, verify
+from maskpredict.model.checksum import CHECKSUM_KEY, verify
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder_files import check_files
 from maskpredict.model.parameter_shapes import KNOWN_SYSTEMS, check_depth, check_weights, parameter_shapes
 from maskpredict.model.safetensors_file import Precision
 from maskpredict.model.stored_weights import StoredWeights, Weights, parameter_count, write_weights
+from maskpredict.model.training_record import TrainingRecord
 from maskpredict.new_folder import new_folder
 from maskpredict.tokenizer import Tokenizers
 
@@ -51,6 +53,8 @@ class ModelFolder:
     """Default decoding settings."""
     card: str = ""
     """Text of the model card."""
+    training: TrainingRecord | None = None
+    """How the model was trained; None if that is not known."""
 
     def write(self, folder: Path, *, precision: Precision = "float32", overwrite: bool = False) -> None:
         """Write the folder; if that fails, an existing folder is untouched."""
@@ -72,6 +76,7 @@ class ModelFolder:
                 "target": self.tokenizers.target.vocab_size,
             },
             "architecture": to_dict(self.config),
+            **({} if self.training is None else {"training": to_dict(self.training)}),
         }
 
     def check_weights(self) -> None:
@@ -95,6 +100,8 @@ class ModelFolder:
             languages = Languages(**description["languages"])
             languages.check()
             system = str(description["system"])
+            training = description.get("training")
+            record = None if training is None else TrainingRecord(**training)
         except (KeyError, TypeError) as error:
             raise UserError(f"{folder / CONFIG_FILE} is damaged: {error} is missing or malformed.") from error
         weights = StoredWeights(folder / WEIGHTS_FILE)
@@ -107,6 +114,7 @@ class ModelFolder:
             weights,
             _read_json(generation) if generation.exists() else {},
             _read_card(folder / CARD_FILE),
+            record,
         )
         contents.check_weights()  # takes milliseconds, so it comes before all of the weights are read
         verify(folder / WEIGHTS_FILE, description.get(CHECKSUM_KEY))

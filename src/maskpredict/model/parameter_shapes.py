@@ -20,7 +20,7 @@ ALIGNMENT_SYSTEMS = ("alignment", "ctc")
 """Systems with several target positions for each source subword."""
 
 
-KNOWN_SYSTEMS = (*LENGTH_HEAD_SYSTEMS, *ALIGNMENT_SYSTEMS, "autoregressive")
+KNOWN_SYSTEMS = (*LENGTH_HEAD_SYSTEMS, *ALIGNMENT_SYSTEMS, "autoregressive", "insertion")
 """Systems all of whose weights are known here."""
 
 
@@ -31,6 +31,8 @@ def parameter_shapes(system: str, config: ModelConfig, source_vocabulary: int, t
         shapes["length.table.weight"] = (config.length_classes or config.max_positions, config.width)
     if system in ALIGNMENT_SYSTEMS:
         shapes |= _linear("split", config.width, config.ctc_positions * config.width)
+    if system == "insertion":
+        shapes |= _linear("slot", 2 * config.width, config.width)
     return shapes
 
 

@@ -55,15 +55,20 @@ def to_half_precision(path: Path) -> Iterator[bytes]:
 
 
 def without_checksum(path: Path) -> Iterator[bytes]:
-    """A model folder's config.json without the checksum of its weights, which are others in 16 bits."""
+    """A model folder's config.json, or a checksums.json, without checksums of weights, which are others in 16 bits."""
     content = path.read_bytes()
     try:
-        description = json.loads(content)
-        del description[_CHECKSUM_KEY]
-    except (ValueError, KeyError, TypeError):  # not ours, or of a model folder without a checksum
+        description = dict(json.loads(content))
+    except (ValueError, TypeError):  # not ours
         yield content
         return
-    yield (json.dumps(description, indent=2, ensure_ascii=False) + "\n").encode()
+    kept = {key: value for key, value in description.items() if not _is_of_weights(key)}
+    unchanged = len(kept) == len(description)
+    yield content if unchanged else (json.dumps(kept, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _is_of_weights(key: str) -> bool:
+    return key == _CHECKSUM_KEY or key.endswith(".safetensors")
 
 
 def _read_header(file: BinaryIO, path: Path) -> tuple[list[_Tensor], dict[str, str] | None]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from maskpredict.checksums import CHECKSUMS_FILE
 from maskpredict.errors import UserError
 from maskpredict.new_folder import new_folder
 from maskpredict.packing.compression import compress
@@ -84,7 +85,7 @@ def _pack_file(path: Path, name: str, precision: str, parts: _PartWriter) -> Mem
 def _in_half_precision(path: Path) -> Iterator[bytes]:
     if path.suffix == ".safetensors":
         return to_half_precision(path)
-    return without_checksum(path) if path.name == "config.json" else _blocks(path)
+    return without_checksum(path) if path.name in ("config.json", CHECKSUMS_FILE) else _blocks(path)
 
 
 def _blocks(path: Path) -> Iterator[bytes]:

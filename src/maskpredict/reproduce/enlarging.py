@@ -25,9 +25,11 @@ Distillation = Callable[[Path, Path, Path], DistillConfig]
 
 def enlarge(config: EnlargeConfig, distillation: Distillation, work: Path, *, quiet: bool) -> bool:
     """Make WORK/enlarged, the distilled text with more pairs, or resume it; returns False if the time was over."""
+    folder = work / "enlarging"
     if (work / "enlarged").exists():  # complete, but the process was killed before it wrote the record
+        shutil.rmtree(folder, ignore_errors=True)
         return True
-    folder, languages = work / "enlarging", Dataset(work / "data").languages
+    languages = Dataset(work / "data").languages
     turned, targets, back, turned_back, sources, translated = (
         folder / name for name in ("turned", "targets", "back", "turned-back", "sources", "translated")
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from maskpredict.errors import UserError
+from maskpredict.new_file import new_file
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class Record:
     finished: bool = False
     seconds: float = 0.0
     """Time spent on it so far, over all calls."""
+    machine: str = ""
+    """Device that worked on it last."""
 
     @classmethod
     def read(cls, path: Path) -> Record | None:
@@ -35,10 +38,9 @@ class Record:
             raise UserError(f"{path} is damaged; copy it again, or delete it if its stage is not finished.") from error
 
     def write(self, path: Path) -> None:
-        """Save the record atomically."""
-        partial = path.with_name(f"{path.name}.partial")
-        partial.write_text(json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        partial.replace(path)
+        """Save the record; a killed process leaves the one before."""
+        with new_file(path) as file:
+            file.write((json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n").encode())
 
     def can_continue(self, values: Mapping[str, Any], before: str, growing: Sequence[str]) -> bool:
         """True if some of the `growing` values have grown since then and nothing else has changed."""

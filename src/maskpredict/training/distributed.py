@@ -20,6 +20,9 @@ from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 
 from maskpredict.engines.devices import find_device
 
+STUCK_AFTER = 900.0
+"""Seconds, unless a caller says otherwise."""
+
 
 @dataclass(frozen=True)
 class ProcessGroup:
@@ -54,6 +57,14 @@ class ProcessGroup:
         dist.all_reduce(shared, dist.ReduceOp.MAX)
         return float(shared)
 
+    def sum(self, value: int, device: torch.device) -> int:
+        """The sum of a number over all processes."""
+        if self.world_size == 1:
+            return value
+        shared = torch.tensor([value], device=device)
+        dist.all_reduce(shared)
+        return int(shared)
+
     def barrier(self) -> None:
         """Wait until all processes have come here."""
         if self.world_size > 1:
@@ -61,13 +72,17 @@ class ProcessGroup:
 
 
 @contextmanager
-def join_process_group(device: torch.device) -> Iterator[ProcessGroup]:
-    """Join the processes that torchrun started; without torchrun, the group is this process alone."""
+def join_process_group(device: torch.device, stuck_after: float | None = None) -> Iterator[ProcessGroup]:
+    """Join the processes that torchrun started; without torchrun, the group is this process alone.
+
+    An exchange fails after twice the time after which a process counts as stuck, so that it can report first.
+    """
     world_size = int(os.environ.get("WORLD_SIZE", "1"))
     if world_size == 1:
         yield ProcessGroup()
         return
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=timedelta(minutes=30))
+    timeout = timedelta(seconds=2 * (stuck_after or STUCK_AFTER))
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=timeout)
     try:
         yield ProcessGroup(dist.get_rank(), world_size)
     finally:

@@ -7,10 +7,12 @@ stopped for any reason (time limit, Ctrl-C, a killed process) resumes from its l
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -20,33 +22,46 @@ from maskpredict.errors import UserError
 from maskpredict.full_disk import explain_full_disk
 from maskpredict.model.module_weights import load_weights, tensors_of
 from maskpredict.model.padding import round_up
+from maskpredict.model.training_record import TrainingRecord
 from maskpredict.progress import Progress, Task
 from maskpredict.systems.ctc import CTC
 from maskpredict.training.checkpoint import (
-    OPTIMIZER_FILE,
-    WEIGHTS_FILE,
     RunState,
     average_weights,
     checkpoints,
+    intact,
     keep_best,
-    load_tensors,
+    newest_checkpoint,
     save_checkpoint,
 )
 from maskpredict.training.config import TrainConfig
 from maskpredict.training.distributed import ProcessGroup, join_process_group, local_device
+from maskpredict.training.divergence import Divergence
 from maskpredict.training.engine import CapturedEngine, EagerEngine, TrainingEngine
 from maskpredict.training.loader import Update, UpdateLoader
 from maskpredict.training.metrics import MetricsLog, Throughput
 from maskpredict.training.optimizer import Optimizer
 from maskpredict.training.run_folder import RunFolder
 from maskpredict.training.schedule import learning_rate, rewarmup_share
-from maskpredict.training.setup import compute_dtype, new_system, save_model, training_split, uses_cuda_graph
+from maskpredict.training.setup import (
+    compute_dtype,
+    new_system,
+    save_model,
+    start_of,
+    training_split,
+    uses_cuda_graph,
+)
 from maskpredict.training.signals import catch_signals
 from maskpredict.training.unalignable import warn_of_unalignable
 from maskpredict.training.validation import Validation
+from maskpredict.training.watchdog import Watchdog
 
 SECONDS_BETWEEN_RECORDS = 1.0
 """Minimum time between two reads of the loss on a GPU, each of which synchronizes with it."""
+UPDATES_BETWEEN_CHECKS = 16
+"""Updates between two reads of the number of skipped updates on a GPU."""
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -69,11 +84,12 @@ def train(config: TrainConfig, *, stop_after: float | None = None, quiet: bool =
         torch.set_num_threads(config.threads)
     device = local_device(config.device)
     with (
-        join_process_group(device) as group,
+        join_process_group(device, config.stuck_after) as group,
         Progress(quiet=quiet or not group.is_main) as progress,
         catch_signals() as signals,
+        Watchdog(group.rank, config.stuck_after) as watchdog,
     ):
-        run = Run(config, device, group)
+        run = Run(config, device, group, watchdog)
         task = progress.task("Training", total=config.steps)
         task.advance(run.state.update)
         try:
@@ -90,8 +106,11 @@ def train(config: TrainConfig, *, stop_after: float | None = None, quiet: bool =
 class Run:
     """The state of a run between two updates."""
 
-    def __init__(self, config: TrainConfig, device: torch.device, group: ProcessGroup) -> None:
+    def __init__(
+        self, config: TrainConfig, device: torch.device, group: ProcessGroup, watchdog: Watchdog | None = None
+    ) -> None:
         self.config, self.device, self.group = config, device, group
+        self.watchdog = watchdog or Watchdog(group.rank, None)
         self.dataset = Dataset(Path(config.data))
         self.folder = RunFolder(config)
         self.dtype = compute_dtype(config, device)
@@ -108,9 +127,14 @@ class Run:
             if isinstance(self.system, CTC):
                 warn_of_unalignable(training_split(config, self.dataset), self.system.config.ctc_positions)
         group.barrier()
+        self.saved_at: int | None = None
+        """Update of the checkpoint that was read or written last."""
         self.state = self._resume()
         self.metrics = MetricsLog(self.folder.path, self.state.update) if group.is_main else None
-        self.throughput, self.sums = Throughput(), torch.zeros(0)
+        self.throughput, self.sums, self.divergence = Throughput(), torch.zeros(0), Divergence()
+        self.start = start_of(config)
+        self.uncounted_tokens = 0
+        """Target tokens of this process that are not in `state` yet."""
 
     @property
     def finished(self) -> bool:
@@ -125,16 +149,17 @@ class Run:
         return max(self.state.update / self.config.steps, by_time)
 
     def _resume(self) -> RunState:
-        saved = checkpoints(self.folder.checkpoints)
-        if not saved:
+        saved = newest_checkpoint(self.folder.checkpoints)
+        if saved is None:
             return RunState()
-        load_weights(self.system, load_tensors(saved[-1] / WEIGHTS_FILE))
-        state = RunState.read(saved[-1])
-        moments = saved[-1] / OPTIMIZER_FILE
-        if not moments.exists():  # `maskpredict pack --without-optimizer` leaves it out
-            return replace(state, forgot_at=state.update)
-        self.optimizer.restore(self.names, load_tensors(moments))
-        return state
+        self.saved_at = saved.state.update
+        load_weights(self.system, saved.weights)
+        skipped = (saved.state.skipped, saved.state.skipped_in_a_row)
+        self.optimizer.skipped = torch.tensor(skipped, dtype=torch.int64, device=self.device)
+        if saved.optimizer is None:
+            return replace(saved.state, forgot_at=saved.state.update)
+        self.optimizer.restore(self.names, saved.optimizer)
+        return saved.state
 
     def _engine(self) -> tuple[TrainingEngine, UpdateLoader]:
         batch, captured = self.config.batch, uses_cuda_graph(self.config, self.device, self.dtype)
@@ -170,6 +195,8 @@ class Run:
                     continue
                 seconds = self.group.max(before + time.monotonic() - started, self.device)
                 self.state = replace(self.state, update=self.state.update + 1, position=update.after, seconds=seconds)
+                self.watchdog.progress(f"update {self.state.update + 1}")
+                self._check_skipped()
                 self._record(task)
                 if self._validation_is_due(update):
                     self._validate()
@@ -179,7 +206,8 @@ class Run:
                     self.save()
         finally:
             updates.close()
-        self.save()
+        if self.saved_at != self.state.update:
+            self.save()
 
     def _learn(self, update: Update) -> None:
         number = self.state.update + 1
@@ -188,7 +216,9 @@ class Run:
         rate *= rewarmup_share(self.state.forgot_at, number, self.config.rewarmup)
         sums = self.optimizer.update(self.engine, update, number, self.config.seed, rate)
         self.sums = sums if len(self.sums) == 0 else self.sums + sums
-        self.throughput.tokens += self.group.world_size * sum(part.arrays.target_tokens for part in update.parts)
+        tokens = sum(part.arrays.target_tokens for part in update.parts)
+        self.throughput.tokens += self.group.world_size * tokens
+        self.uncounted_tokens += tokens
 
     def _use_smaller_parts(self, error: torch.OutOfMemoryError) -> None:
         """Halve the micro-batches after the device ran out of memory; updates stay the same."""
@@ -199,7 +229,7 @@ class Run:
                 f"micro-batches of {self.part_tokens} tokens do not fit the memory; reduce batch.part_tokens, "
                 "batch.max_length or the size of the model."
             ) from error
-        logging.getLogger(__name__).warning(
+        logger.warning(
             "Micro-batches of %d tokens do not fit the memory; continuing with %d (batch.part_tokens).",
             self.part_tokens,
             smaller,
@@ -210,22 +240,48 @@ class Run:
             torch.cuda.empty_cache()
         self.engine, self.loader = self._engine()
 
+    def _check_skipped(self) -> None:
+        """Warn of skipped updates, and end the run when there were too many in a row."""
+        if self.device.type == "cuda" and self.state.update % UPDATES_BETWEEN_CHECKS:
+            return
+        before = self.state.skipped
+        skipped, in_a_row = self.optimizer.skipped.tolist()
+        self.state = replace(self.state, skipped=skipped, skipped_in_a_row=in_a_row)
+        if in_a_row >= self.config.max_skipped:
+            self.save()
+            raise UserError(
+                f"the loss or a gradient of the last {in_a_row} updates, up to {self.state.update:,}, is not a finite "
+                f"number; {self.folder.checkpoints} has the weights from before them. Continue with precision=float32, "
+                "or start a new run with a lower optimizer.rate."
+            )
+        if skipped > before and in_a_row == skipped - before and self.group.is_main:
+            logger.warning(
+                "Update %d is skipped, since its loss or a gradient is not a finite number (%d such updates so far).",
+                self.state.update,
+                skipped,
+            )
+
     def _record(self, task: Task) -> None:
         """Record the loss: at every update on a CPU, about once a second on a GPU."""
         if self.device.type == "cuda" and time.monotonic() - self.throughput.since < SECONDS_BETWEEN_RECORDS:
             task.advance()
             return
         total, count, *parts = self.sums.tolist()
-        count = max(count, 1)
         self.sums = torch.zeros(0)
         speed = self.throughput.tokens_per_second()
         rate = float(self.optimizer.adam.param_groups[0]["lr"])
-        values = {"loss": total / count}
-        values |= {name: part / count for name, part in zip(self.system.loss_parts, parts, strict=True)}
+        loss = total / max(count, 1)
+        values: dict[str, Any] = {"loss": loss}
+        values |= {name: part / max(count, 1) for name, part in zip(self.system.loss_parts, parts, strict=True)}
+        if self.state.skipped_in_a_row and not count:
+            values = dict.fromkeys(values)
+        elif self.group.is_main and (sentence := self.divergence.observe(loss, self.state.update)):
+            logger.warning(sentence)
         values |= {"rate": rate, "epoch": self.state.position.epoch, "seconds": round(self.state.seconds, 3)}
+        values |= {"skipped": self.state.skipped} if self.state.skipped else {}
         if self.metrics:
             self.metrics.record("train", self.state.update, {**values, "tokens_per_second": round(speed)})
-        task.advance(loss=f"{values['loss']:.3f}", rate=f"{rate:.1e}", tokens=f"{speed:,.0f}/s")
+        task.advance(loss=f"{loss:.3f}", rate=f"{rate:.1e}", tokens=f"{speed:,.0f}/s")
 
     def _validation_is_due(self, update: Update) -> bool:
         every = self.config.validation.every
@@ -233,8 +289,10 @@ class Run:
         return due or self.finished
 
     def _validate(self) -> None:
+        self.watchdog.progress(f"validation after update {self.state.update}")
         losses = self.validation.losses(self.dtype)
-        better = self.state.best_loss is None or losses["loss"] < self.state.best_loss
+        best = math.inf if self.state.best_loss is None else self.state.best_loss
+        better = losses["loss"] < best  # false if it is not a number
         self.state = replace(
             self.state,
             best_loss=losses["loss"] if better else self.state.best_loss,
@@ -243,6 +301,7 @@ class Run:
         if self.metrics:
             keep_best(self.folder.best, self.state, losses["loss"], tensors_of(self.system), self.config.keep_best)
             if self.config.validation.bleu_sentences:
+                self.watchdog.progress(f"translation for BLEU after update {self.state.update}")
                 losses["bleu"] = self.validation.bleu()
             self.metrics.record("valid", self.state.update, losses)
         self.group.barrier()
@@ -250,23 +309,37 @@ class Run:
 
     def save(self) -> None:
         """Write a checkpoint to resume from."""
-        if self.group.is_main:
-            save_checkpoint(
-                self.folder.checkpoints,
-                self.state,
-                tensors_of(self.system),
-                self.optimizer.state(self.names),
+        self.watchdog.progress(f"the checkpoint of update {self.state.update}")
+        weights = tensors_of(self.system)
+        if not all(torch.isfinite(weight).all() for weight in weights.values()):
+            raise UserError(
+                f"weights are not finite numbers after update {self.state.update:,}; {self.folder.checkpoints} keeps "
+                "the last good checkpoint. Start a new run with a lower optimizer.rate."
             )
+        skipped, in_a_row = self.optimizer.skipped.tolist()
+        self.state = replace(self.state, skipped=skipped, skipped_in_a_row=in_a_row)
+        if self.state.target_tokens is not None:
+            tokens = self.group.sum(self.uncounted_tokens, self.device)
+            self.state = replace(self.state, target_tokens=self.state.target_tokens + tokens)
+            self.uncounted_tokens = 0
+        if self.group.is_main:
+            save_checkpoint(self.folder.checkpoints, self.state, weights, self.optimizer.state(self.names))
+        self.saved_at = self.state.update
         self.group.barrier()
 
     def finish(self) -> Path:
         """Average the best checkpoints into the finished model folder."""
         if self.group.is_main:
-            best = checkpoints(self.folder.best)
+            self.watchdog.progress("the finished model")
+            best = intact(checkpoints(self.folder.best))
             weights = average_weights(best) if best else tensors_of(self.system)
-            save_model(self.folder.model, self.system, weights, self.dataset)
+            save_model(self.folder.model, self.system, weights, self.dataset, self._record_of_training(len(best)))
         self.group.barrier()
         return self.folder.model
+
+    def _record_of_training(self, averaged: int) -> TrainingRecord:
+        weights = f"mean of {averaged}" if averaged > 1 else "best" if averaged else "last"
+        return TrainingRecord(self.start, self.state.update, self.state.target_tokens, weights)
 
     def close(self) -> None:
         """Close the metrics."""

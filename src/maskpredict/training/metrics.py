@@ -41,10 +41,18 @@ def _drop_records_after(path: Path, update: int) -> None:
     """Drop the records after the checkpoint from which a run continues."""
     if not path.exists():
         return
-    lines = path.read_text(encoding="utf-8").split("\n")
-    kept = [line for line in lines if line.endswith("}") and json.loads(line)["update"] <= update]
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    kept = [line for line in lines if _is_record_until(update, line)]
     with new_file(path) as file:
         file.write("".join(line + "\n" for line in kept).encode())
+
+
+def _is_record_until(update: int, line: str) -> bool:
+    """Whether a line is whole, which the last of a killed process may not be, and of an update up to this one."""
+    try:
+        return bool(json.loads(line)["update"] <= update)
+    except (ValueError, TypeError, KeyError):
+        return False
 
 
 class Throughput:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -35,9 +37,14 @@ class Optimizer:
             weight_decay=config.weight_decay,
             fused=system.device.type == "cuda",
         )
+        self.skipped = torch.zeros(2, dtype=torch.int64, device=system.device)
+        """Skipped updates, and those of them since the last that was not; on the device, to be read rarely."""
 
     def update(self, engine: TrainingEngine, update: Update, number: int, seed: int, rate: float) -> Tensor:
-        """Make one step; returns the sums of the update over all processes (loss, count, then named parts)."""
+        """Make one step; returns the sums of the update over all processes (loss, count, then named parts).
+
+        An update whose loss or gradient is not finite changes no weight, is counted in `skipped`, and has sums of 0.
+        """
         self.adam.zero_grad(set_to_none=False)
         sums = torch.stack([engine.accumulate(p.arrays, part_seed(seed, number, p.number)) for p in update.parts]).sum(
             0
@@ -49,16 +56,28 @@ class Optimizer:
             self.scaler.unscale_(self.adam)
         # Without a counted token, as when no pair has an alignment, gradients are zero.
         torch._foreach_div_(gradients, sums[1].clamp(min=1).to(gradients[0].dtype))
-        if self.config.clip:
-            torch.nn.utils.clip_grad_norm_(self.parameters, self.config.clip)
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.config.clip or math.inf)
         for group in self.adam.param_groups:
             group["lr"] = rate
+        finite = torch.isfinite(sums[0])
+        if not self.scaler:  # which looks for the largest scale whose gradients are finite, and skips the others
+            finite &= torch.isfinite(norm)
+        self._step(finite)
+        self.skipped = torch.where(finite, self.skipped * self.skipped.new_tensor([1, 0]), self.skipped + 1)
+        return torch.where(finite, sums, torch.zeros_like(sums))
+
+    def _step(self, finite: Tensor) -> None:
+        """Change the weights if `finite` is True."""
         if self.scaler:
-            self.scaler.step(self.adam)
+            if finite:
+                self.scaler.step(self.adam)
             self.scaler.update()
-        else:
+        elif self.adam.defaults["fused"]:
+            # Read by the kernel on the device, as from GradScaler, without waiting for it.
+            self.adam.found_inf = (~finite).float()  # type: ignore[attr-defined]
             self.adam.step()
-        return sums
+        elif finite:
+            self.adam.step()
 
     def state(self, names: list[str]) -> dict[str, Tensor]:
         """Moments and step counts by parameter name, for a checkpoint; empty before the first update."""

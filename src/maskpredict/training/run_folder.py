@@ -14,13 +14,13 @@ from pathlib import Path
 
 from maskpredict.config import dump_config, load_config, to_dict
 from maskpredict.errors import UserError
-from maskpredict.new_file import new_file
+from maskpredict.new_file import is_partial, new_file
 from maskpredict.training.config import TrainConfig
 
 CONFIG_FILE = "config.yaml"
 MAY_CHANGE = (
     *("run", "steps", "seconds", "validation", "rewarmup", "checkpoint_every", "keep_best"),
-    *("device", "precision", "engine", "threads"),
+    *("device", "precision", "engine", "threads", "max_skipped", "stuck_after"),
 )
 """Keys that may change when a run is resumed; any other change would make it another run."""
 
@@ -41,7 +41,7 @@ class RunFolder:
             raise UserError(f"{self.path} is not a folder; choose another place for `run`.")
         if written.exists():
             _refuse_other_run(load_config(TrainConfig, written), config, self.path)
-        elif self.path.exists() and any(self.path.iterdir()):
+        elif self.path.exists() and any(not is_partial(path, CONFIG_FILE) for path in self.path.iterdir()):
             raise UserError(f"{self.path} is not empty and holds no run; choose another folder for `run`.")
         try:
             self.path.mkdir(parents=True, exist_ok=True)

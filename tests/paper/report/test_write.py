@@ -59,7 +59,7 @@ def test_the_report_names_every_analysis_and_every_claim(make_results: MakeResul
     for wanted in (*(analysis.title for analysis in ANALYSES.values()), *(claim.says for claim in CLAIMS)):
         assert wanted in markdown
         assert wanted in text
-    assert f"Of {len(CLAIMS)} claims: holds {len(CLAIMS) - 1}, not measured 1." in markdown
+    assert f"Of {len(CLAIMS)} claims: no interval {len(CLAIMS) - 1}, not measured 1." in markdown
     assert "3,003 sentences of test.news, en to de." in markdown
     assert "nrefs:1|case:mixed" in markdown
     assert markdown.count("This analysis was not run.") == len(ANALYSES) - 6

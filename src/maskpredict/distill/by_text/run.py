@@ -114,6 +114,8 @@ class TextDistillation:
         processes = self.config.processes or self._suitable_processes()
         every = jobs * world_size * processes
         indices = [first + jobs * (rank * processes + index) for index in range(processes)]
+        for index in indices:
+            self.shards.remove_damaged(index, every)
         shards = [shard for index in indices for shard in self.shards.missing(index, every)]
         task = progress.task("Distilling", total=sum(self.shards.sizes[shard] for shard in shards))
         throughput = Throughput(task)

@@ -5,12 +5,14 @@ OUT.shards/000000.source.zst       sources of the first shard; 000000.reference.
 OUT.shards/000000/                 the finished shard: source and target, aligned, and counts.json
 
 The text is split once, so that any number of processes and machines can make shards without reading all of it. A shard
-appears whole or not at all: a killed process loses only the one in work, and the same command continues.
+appears whole or not at all: a killed process loses only the one in work, and the same command continues. All files have
+checksums; a finished shard that is damaged is made again.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -19,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from maskpredict.checksums import verify_file, write_checksums
 from maskpredict.corpus.cleaning import DigestSet, text_digest
 from maskpredict.corpus.compressed import compress
 from maskpredict.corpus.encoding import blocks
@@ -27,13 +30,15 @@ from maskpredict.distill.by_text.config import TextDistillConfig
 from maskpredict.distill.by_text.filters import Dropped, source_reason
 from maskpredict.distill.by_text.sources import NO_REFERENCE, SourceCorpus
 from maskpredict.errors import UserError
-from maskpredict.new_folder import new_folder
+from maskpredict.new_folder import new_folder, remove_folder
 from maskpredict.progress import Task
 
 RECIPE_FILE, COUNTS_FILE = "recipe.json", "counts.json"
 SOURCE, TARGET, REFERENCE = "source", "target", "reference"
 STORED = ".zst"
 """Compression of the sources of shards."""
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -78,8 +83,24 @@ class TextShards:
         """Those of the shards `first`, `first + every`, ... that are not finished."""
         return [shard for shard in range(first, len(self), every) if not self._path(shard).exists()]
 
+    def remove_damaged(self, first: int, every: int) -> None:
+        """Remove those finished shards that are not as they were written, and say so; they are made again."""
+        for shard in range(first, len(self), every):
+            path = self._path(shard)
+            if not path.exists():
+                continue
+            try:
+                for name in (COUNTS_FILE, *(self.path(shard, side).name for side in (SOURCE, TARGET))):
+                    verify_file(path / name, "distill again")
+            except UserError as error:
+                logger.warning("A shard is made again: %s", error)
+                remove_folder(path)
+
     def sources(self, shard: int) -> list[Pair]:
         """Sources and references of a shard."""
+        sides = (SOURCE, REFERENCE) if self.owners[shard].references else (SOURCE,)
+        for side in sides:
+            verify_file(_stored(self.folder, shard, side), f"delete {self.folder} to start again")
         sources = list(read_lines(_stored(self.folder, shard, SOURCE)))
         if not self.owners[shard].references:
             return [Pair(source, NO_REFERENCE) for source in sources]
@@ -93,6 +114,7 @@ class TextShards:
                 path.write_bytes(compress(_text(lines), path.suffix))
             counts = {"pairs": len(pairs), "dropped": {reason.value: count for reason, count in dropped.items()}}
             (partial / COUNTS_FILE).write_text(json.dumps(counts), encoding="utf-8")
+            write_checksums(partial)
 
     def path(self, shard: int, side: str) -> Path:
         """File of one side of a finished shard."""
@@ -117,6 +139,7 @@ def split(
             splitter.add(corpus)
         content = {"provenance": provenance, "corpora": [asdict(done) for done in splitter.corpora]}
         (partial / RECIPE_FILE).write_text(json.dumps(content, indent=2, ensure_ascii=False), encoding="utf-8")
+        write_checksums(partial)
 
 
 class _Splitter:

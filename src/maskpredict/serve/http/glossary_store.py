@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from maskpredict.errors import UserError
+from maskpredict.new_file import new_file
 from maskpredict.runtime.glossary.glossary import Glossary, Term
 from maskpredict.serve.http.errors import ApiError
 
@@ -68,7 +69,11 @@ class GlossaryStore:
         created = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         glossary = StoredGlossary("-".join(parts), name, created, tuple(directions))
         record = {"owner": _owner(key), **asdict(glossary)}
-        (self.folder / f"{glossary.id}.json").write_text(json.dumps(record), encoding="utf-8")
+        try:
+            with new_file(self.folder / f"{glossary.id}.json") as file:
+                file.write(json.dumps(record).encode())
+        except (OSError, UserError) as error:
+            raise ApiError(503, "The server has no room for glossaries.", 60) from error
         return glossary
 
     def find(self, key: str, glossary_id: str) -> StoredGlossary:

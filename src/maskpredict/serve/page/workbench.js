@@ -8,10 +8,11 @@ import { createPlayer } from "./player.js";
 import { choiceOf, current, passesOf, readAnswer, version, wholeText } from "./sentences.js";
 import { FREE, isFree, marked, pinsAfterReplacing, pinsOf, template } from "./steering.js";
 import { createSteeringBar } from "./steeringbar.js";
-import { replacing } from "./tokens.js";
+import { isAlignment, replacing } from "./tokens.js";
 import { createWordCard } from "./wordcard.js";
 
 const INVITATION = "Click a word to pin it, mask it again, or say it differently.";
+const POSITIONS = "Each position has a word or a blank. A word at several positions in a row counts once.";
 const UNCHANGED = "The model chose the same words again.";
 const EMPTY = "Type something, and watch the sentence form here.";
 const NO_PASSES = "There are no passes to show here.";
@@ -148,7 +149,8 @@ export function createWorkbench(places, { reform, rewrite, onChange }) {
 
   function drawBar() {
     const canGoBack = sentence().versions.length > 1;
-    bar.show({ tokens: passes().at(-1).tokens, marks, canGoBack, note });
+    const { tokens } = passes().at(-1);
+    bar.show({ tokens, marks, canGoBack, note: isAlignment(tokens) ? POSITIONS : note });
   }
 
   /** Shows a server's answer, or (null) that there is none. */
