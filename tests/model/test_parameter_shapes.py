@@ -34,5 +34,6 @@ def test_of_a_system_that_is_not_known_the_weights_of_its_transformer_are() -> N
     module = find_system("fertility")(config, Vocabulary(13, 13, SpecialIds()))
     actual = {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
     expected = parameter_shapes("fertility", config, 13, 13)
+    assert expected
     assert expected.items() < actual.items()
-    assert {name for name in actual if name.startswith("transformer.")} == expected.keys()
+    assert all(name.startswith("transformer.") for name in expected)
