@@ -37,7 +37,7 @@ def new_folder(out: Path, *, overwrite: bool, marker: str, first_wins: bool = Fa
     may make the same folder at the same time; the first to finish it decides its content.
     """
     out = out.resolve()
-    restore_previous(out)
+    _restore_previous(out)
     _refuse_content(out, overwrite, marker)
     _remove_leftovers(out)
     partial = out.with_name(f"{out.name}{_PARTIAL}{os.getpid()}")
@@ -68,12 +68,7 @@ def remove_folder(folder: Path) -> None:
     shutil.rmtree(doomed, ignore_errors=True)
 
 
-def is_leftover(path: Path) -> bool:
-    """Whether a folder is unfinished, or an earlier result that was being replaced when a process was killed."""
-    return _PARTIAL in path.name or _PREVIOUS in path.name
-
-
-def restore_previous(out: Path) -> None:
+def _restore_previous(out: Path) -> None:
     """Put an earlier result back if a process was killed after moving it away and before its new one was in place."""
     for previous in out.parent.glob(f"{glob.escape(out.name)}{_PREVIOUS}*"):
         with _locked(previous) as locked:

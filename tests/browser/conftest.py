@@ -76,7 +76,7 @@ class Visit:
         self.page, self.url = page, url
         self.requested: list[str] = []
         self.asked: list[dict[str, Any]] = []
-        """Bodies of the requests for translations."""
+        """Bodies of the requests for translations of texts."""
         self.complaints: list[str] = []
         page.on("request", self._request)
         page.on("console", self._console)
@@ -84,7 +84,7 @@ class Visit:
 
     def _request(self, request: Request) -> None:
         self.requested.append(request.url)
-        if "/v1/" in request.url:
+        if "/v1/" in request.url and request.headers.get("content-type") == "application/json":
             self.asked.append(json.loads(request.post_data or "null"))
 
     def _console(self, message: ConsoleMessage) -> None:

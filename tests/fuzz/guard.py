@@ -35,7 +35,7 @@ _PROGRAMS = (
 )
 _CHANGES = ("os.remove", "os.rename", "os.rmdir", "os.chmod", "os.link", "os.symlink", "os.truncate", "shutil.rmtree")
 _PLACES: set[str] = {sys.prefix, sys.base_prefix, *map(str, sysconfig.get_paths().values())}
-_LIBRARIES = tuple(str(Path(place).resolve()) for place in (*_PLACES, Path(maskpredict.__file__).parents[2]))
+_LIBRARIES = tuple(map(os.path.realpath, [*_PLACES, str(Path(maskpredict.__file__).parents[2])]))
 """Where modules and their data may be read."""
 _SYSTEM = ("/proc/", "/sys/", "/dev/null", "/dev/urandom", "/etc/localtime", "/usr/share/zoneinfo")
 

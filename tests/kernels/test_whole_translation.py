@@ -91,9 +91,7 @@ def test_mask_predict(
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize(
-    "settings", [AlignmentSettings(1), AlignmentSettings(3), AlignmentSettings(3, threshold=0.5)], ids=str
-)
+@pytest.mark.parametrize("settings", [AlignmentSettings(1), AlignmentSettings(3, threshold=0.5)], ids=str)
 def test_mask_predict_over_alignments(
     gpu_ops: Ops,
     gpu_draft_ops: DraftOps,

@@ -171,6 +171,7 @@ SMALL_PAIRS = ["en-ro-broad", "ro-en-broad", "en-zh-broad", "zh-en-broad"]
 def test_recipes_on_small_text_run_at_a_tiny_scale_with_every_row_of_the_papers_tables(name: str) -> None:
     plans = {plan.name: plan for plan in dry_run(recipe(name))}
     assert {"teacher", "student", "small", "raw", "ar_distilled", "fertility", "ctc", "refinement"} <= plans.keys()
+    assert "insertion" in plans
     assert {plan.updates * plan.tokens for plan in plans.values()} == {plans["teacher"].updates * 32_768}
     assert {model: plan.data for model, plan in plans.items() if plan.data == "raw"}.keys() <= {
         *("teacher", "raw", "baseline"),

@@ -255,7 +255,7 @@ def test_more_steps_go_on_from_where_the_training_ended(small: Run, work: Path, 
     ]
     assert small("--work", "work", "student.steps=6", "--stage", "student").exit_code == 0
     assert not (work / "student.old-1").exists()
-    (checkpoint,) = checkpoints(work / "student" / "checkpoints")
+    *_, checkpoint = checkpoints(work / "student" / "checkpoints")
     assert RunState.read(checkpoint).update == 6
     trained = [json.loads(line)["update"] for line in (work / "student" / "metrics.jsonl").read_text().splitlines()]
     assert trained == sorted(trained)  # none of the five steps was made again

@@ -28,9 +28,7 @@ class Crowd:
         before, idle = self.answers(), self.idle(process)
         with watched(process, max(0.1, seconds / 400)) as sizes:
             asyncio.run(self._all(clients, time.monotonic() + seconds))
-        self.idle(process)
-        time.sleep(min(5.0, seconds))  # for connections that are being closed
-        after = self.idle(process)
+        after = self._settled(process, idle.handles)
         return {
             "seconds": round(seconds),
             "clients": clients,
@@ -54,6 +52,13 @@ class Crowd:
         """The sizes of the server after one more sentence, when nothing is left to compute."""
         self.answers()
         return sample(process)
+
+    def _settled(self, process: int, handles: int) -> Sample:
+        """The sizes of the server when all connections are closed, at the latest after a while."""
+        deadline = time.monotonic() + PATIENCE
+        while (now := self.idle(process)).handles > handles and time.monotonic() < deadline:
+            time.sleep(0.5)
+        return now
 
     async def _all(self, clients: int, end: float) -> None:
         kinds = [self._lines, self._page, self._template, self._glossary, self._leaver, self._stranger, self._watcher]

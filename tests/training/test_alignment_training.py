@@ -110,3 +110,13 @@ def test_the_recipe_of_a_compact_model_trains_it(data_folder: Path, tmp_path: Pa
 def test_what_is_revealed_is_for_alignments_alone(make_config: MakeConfig) -> None:
     with pytest.raises(UserError, match="reveal is for system=alignment"):
         make_config(reveal={"partial": 0.9, "glancing": 0.0})
+
+
+def test_bigram_matches_are_a_part_of_the_loss_of_alignments_alone(
+    make_config: MakeConfig, read_metrics: Callable[[Path | str], list[dict[str, Any]]]
+) -> None:
+    config = make_config("bigrams", system="alignment", steps=2, bigram_matches=0.5)
+    assert train(config, quiet=True).model is not None
+    assert all(record["loss"] < record["word"] for record in read_metrics(config.run))
+    with pytest.raises(UserError, match="bigram_matches is for ctc and alignment models, not for system=cmlm"):
+        make_config(bigram_matches=0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from maskpredict.training.checkpoint import (
     keep_best,
     load_tensors,
     newest_checkpoint,
+    remove_superseded,
     save_checkpoint,
 )
 from maskpredict.training.loader import Position
@@ -134,6 +136,15 @@ def test_the_checkpoint_before_a_damaged_one_is_used_instead(
     again = newest_checkpoint(tmp_path)
     assert again is not None
     assert (again.state.update, float(again.weights["a"][0, 0])) == (2, 5.0)
+
+
+def test_what_a_killed_process_did_not_come_to_remove_is_removed_when_the_run_continues(tmp_path: Path) -> None:
+    for update in (1, 2):
+        save_checkpoint(tmp_path, RunState(update=update), weights(update), {})
+    shutil.copytree(tmp_path / "update-00000002", tmp_path / "update-00000003")
+    shutil.copytree(tmp_path / "update-00000002", tmp_path / "update-00000001.partial-maskpredict-4711")
+    remove_superseded(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["update-00000002", "update-00000003"]
 
 
 def test_without_an_intact_checkpoint_nothing_is_resumed(tmp_path: Path) -> None:

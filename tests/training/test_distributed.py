@@ -83,8 +83,8 @@ def test_two_workers_have_the_losses_and_the_weights_of_one(
 def test_workers_that_are_killed_or_stuck_start_again_from_the_last_checkpoint_and_see_the_same_data(
     make_config: MakeConfig, read_metrics: ReadMetrics, tmp_path: Path
 ) -> None:
-    changes = {"steps": 10, "validation": {"every": 5}, "checkpoint_every": 2, "stuck_after": 10.0}
-    alone, shared = (make_config(run, **changes) for run in ("alone", "shared"))
+    changes = {"steps": 10, "validation": {"every": 5}, "checkpoint_every": 2}
+    alone, shared = make_config("alone", **changes), make_config("shared", **changes, stuck_after=10.0)
     train(alone, quiet=True)
     said = torchrun(shared, tmp_path, "with faults")
     assert (tmp_path / "killed").exists()

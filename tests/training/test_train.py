@@ -123,7 +123,7 @@ def test_a_run_that_keeps_no_best_checkpoint_ends_with_its_last_weights(make_con
     config = make_config(validation={"every": 5}, steps=10, keep_best=0)
     model = train(config, quiet=True).model
     assert model is not None
-    (last,) = checkpoints(Path(config.run) / "checkpoints")
+    *_, last = checkpoints(Path(config.run) / "checkpoints")
     weights = load_file(model / "model.safetensors")
     for name, weight in load_file(last / "weights.safetensors").items():
         assert torch.equal(weights[name], weight)

@@ -108,8 +108,9 @@ class LoadedModels:
 
     def system(self, role: str) -> str:
         """Name of a model's system, for which it need not be loaded."""
+        path = self._path(role)
         with _naming(role):
-            return str(read_description(find_model(self._path(role)))["system"])
+            return str(read_description(find_model(path))["system"])
 
     def switched_off(self, role: str) -> dict[str, Any]:
         """Decoding settings that a model's folder recommends and the paper does not have, and how they are off."""

@@ -107,6 +107,11 @@ def save_checkpoint(
     _remove_all_but(folder, {target, *earlier[1 - KEPT :]})
 
 
+def remove_superseded(folder: Path) -> None:
+    """Remove what a killed process did not come to remove: old checkpoints, and unfinished ones."""
+    _remove_all_but(folder, set(checkpoints(folder)[-KEPT:]))
+
+
 def newest_checkpoint(folder: Path) -> Checkpoint | None:
     """The newest checkpoint that is intact, or None if there is none at all; a warning names damaged ones."""
     damaged: list[str] = []

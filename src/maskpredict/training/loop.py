@@ -32,6 +32,7 @@ from maskpredict.training.checkpoint import (
     intact,
     keep_best,
     newest_checkpoint,
+    remove_superseded,
     save_checkpoint,
 )
 from maskpredict.training.config import TrainConfig
@@ -124,6 +125,7 @@ class Run:
         # Created last, so that a mistake in the config leaves no folder behind.
         if group.is_main:
             self.folder.open(config)
+            remove_superseded(self.folder.checkpoints)
             if isinstance(self.system, CTC):
                 warn_of_unalignable(training_split(config, self.dataset), self.system.config.ctc_positions)
         group.barrier()
@@ -185,6 +187,7 @@ class Run:
         updates = self.loader.updates(self.state.position)
         try:
             while not self.finished:
+                self.watchdog.progress(f"update {self.state.update + 1}")
                 update = next(updates)
                 try:
                     self._learn(update)
@@ -195,7 +198,6 @@ class Run:
                     continue
                 seconds = self.group.max(before + time.monotonic() - started, self.device)
                 self.state = replace(self.state, update=self.state.update + 1, position=update.after, seconds=seconds)
-                self.watchdog.progress(f"update {self.state.update + 1}")
                 self._check_skipped()
                 self._record(task)
                 if self._validation_is_due(update):

@@ -137,6 +137,7 @@ def test_ctc_models_are_captured_in_one_pass(
         AlignmentSettings(2, stop_when_stable=True),
         AlignmentSettings(2, strategy="blocks"),
         AlignmentSettings(2, strategy="mask_predict"),
+        AlignmentSettings(1, strategy="easy_first"),
     ],
     ids=str,
 )

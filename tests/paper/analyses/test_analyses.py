@@ -315,7 +315,7 @@ def test_an_alignment_model_is_analysed_where_lengths_do_not_matter(
     row = repetitions(study).row(4)
     assert row.bleu.value == pytest.approx(study.score(texts).score, abs=1e-4)
     assert row.words.value == pytest.approx(word_repetition(texts), abs=1e-4)
-    assert {row.bleu.value is None for row in main_table(study).rows if row.key.startswith("model.")} == {False}
+    assert [main_table(study).bleu(f"model.{passes}").reason for passes in (1, 4, 10)] == ["", "", ""]
     assert [[token.text for token in step] for step in figure1(study).passes][-1].count("_") > 0
     for cell in (length_candidates(study).rows[1].bleu, changed_tokens(study).rows[0].changed):
         assert cell.value is None

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import AlignmentSettings, MaskPredictSettings
-from maskpredict.decoding.strategies import STRATEGIES
 from maskpredict.model.padding import round_up
 
 BEST_POSITIONS = 12_288
@@ -130,8 +129,8 @@ def _can_capture(settings: MaskPredictSettings) -> bool:
 
 
 def _can_capture_alignments(settings: AlignmentSettings) -> bool:
-    """As `_can_capture`. In one pass, strategies do not differ."""
-    one_pass = STRATEGIES[settings.strategy].passes == 1 or settings.iterations == 1
+    """As `_can_capture`. In one pass, strategies do not differ; some take more passes than `iterations`."""
+    one_pass = settings.most_passes(positions=2) == 1
     needs_host = settings.trace or settings.stop_when_stable or settings.iterations == "N"
     return not needs_host and (settings.strategy == "words_and_blanks" or one_pass)
 

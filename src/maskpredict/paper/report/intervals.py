@@ -18,7 +18,7 @@ import numpy as np
 from maskpredict.errors import UserError
 from maskpredict.evaluate.scores import RESAMPLES
 from maskpredict.evaluate.sentence_counts import Counts, Floats
-from maskpredict.paper.cell import Cell
+from maskpredict.paper.cell import Cell, FromSentences
 from maskpredict.paper.counts import resamples, with_cells
 from maskpredict.paper.report.claims import Claim
 
@@ -51,27 +51,45 @@ def interval_of(claim: Claim, result: Any, counts: Mapping[str, Counts]) -> Inte
     return paired_interval(claim, result, counts) or summed_interval(claim, result)
 
 
+class _Resample:
+    """The resample on which cells are read at the moment."""
+
+    number = 0
+
+
+class _ResampledCell(Cell):
+    """A cell whose value is that of the current resample, so that one result serves all of them."""
+
+    def __init__(self, values: Floats, current: _Resample) -> None:
+        object.__setattr__(self, "_values", values)
+        object.__setattr__(self, "_current", current)
+
+    _values: Floats
+    _current: _Resample
+
+    @property
+    def value(self) -> float | None:
+        return float(self._values[self._current.number])
+
+
 def paired_interval(claim: Claim, result: Any, counts: Mapping[str, Counts]) -> Interval | None:
     """The interval over resamples of sentences; None if the claim needs a cell without counts."""
-    drawn: dict[Any, Floats] = {}
-    for cell in cells_of(result):
-        if cell.sentences and cell.sentences not in drawn and (values := resamples(cell.sentences, counts)) is not None:
-            drawn[cell.sentences] = values
+    current = _Resample()
+    drawn: dict[FromSentences, Floats | None] = {}
 
-    def sample(number: int) -> Any:
-        def resampled(cell: Cell) -> Cell:
-            if cell.sentences not in drawn:
-                return Cell(reason="its sentences were not counted.")
-            return Cell(float(drawn[cell.sentences][number]))
+    def resampled(cell: Cell) -> Cell:
+        if cell.sentences and cell.sentences not in drawn:
+            drawn[cell.sentences] = resamples(cell.sentences, counts)
+        values = drawn[cell.sentences] if cell.sentences else None
+        return Cell(reason="its sentences were not counted.") if values is None else _ResampledCell(values, current)
 
-        return with_cells(result, resampled)
-
+    sampled = with_cells(result, resampled)
     numbers: list[float] = []
-    for number in range(RESAMPLES):
+    for current.number in range(RESAMPLES):
         try:
-            numbers.append(claim.measure(sample(number)))
+            numbers.append(claim.measure(sampled))
         except UserError:  # no counts, or a resample on which the number means nothing
-            if number - len(numbers) > UNDEFINED_AT_MOST * RESAMPLES:
+            if current.number - len(numbers) > UNDEFINED_AT_MOST * RESAMPLES:
                 return None
     low, high = np.percentile(numbers, LEVEL)
     return Interval(float(low), float(high))

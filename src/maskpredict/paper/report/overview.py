@@ -64,7 +64,8 @@ def _blocks(folders: Mapping[str, Path]) -> Iterator[Block]:
 def _described(name: str, setup: Setup, judgements: Sequence[Judgement]) -> str:
     direction = f"{setup.source_language} to {setup.target_language}"
     seeds = max(judgement.seeds for judgement in judgements)
-    return f"{name}: {direction}, {setup.sentences:,} sentences of {setup.split}, {setup.compute_type}; seeds: {seeds}."
+    trained = f"; seeds: {seeds}" if seeds else ""
+    return f"{name}: {direction}, {setup.sentences:,} sentences of {setup.split}, {setup.compute_type}{trained}."
 
 
 def _missing(setups: Iterable[Setup]) -> list[str]:

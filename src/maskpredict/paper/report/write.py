@@ -192,7 +192,10 @@ def _scores(folder: Path) -> Iterator[Block]:
     by_system: dict[str, dict[str, float]] = {}
     for score in scores:
         settings = ", ".join(f"{name} {value}" for name, value in score["settings"].items())
-        by_system.setdefault(f"{score['system']}, {settings}", {})[score["split"]] = score["bleu"]
+        name = f"{score['system']}, {settings}"
+        by_system.setdefault(name, {})[score["split"]] = score["bleu"]
+        for normalization, other in score.get("also", {}).items():
+            by_system.setdefault(f"{name}, {normalization}", {})[score["split"]] = other["bleu"]
     yield Heading("All test sets")
     yield Paragraph("BLEU of teacher and student on every test set of the recipe.")
     columns = (Column("system"), *(Column(split.removeprefix("test.")) for split in splits))
