@@ -194,13 +194,13 @@ class _Field:
 class _StyledItems:
     """Items of a block, with tags around the stretches that have another format than most of it."""
 
-    def __init__(self, base: bytes) -> None:
+    def __init__(self, base: Appearance) -> None:
         self._base = self._style = base
         self._items: list[Item] = []
         self._open: int = -1
         """Number of the open tag, if the present format is not the usual one."""
 
-    def add_text(self, text: str, style: bytes, number: Callable[[], int]) -> None:
+    def add_text(self, text: str, style: Appearance, number: Callable[[], int]) -> None:
         """Add text in a format; `number` gives the number of what stands for the format."""
         if style != self._style:
             self._close()
