@@ -3,6 +3,7 @@ FROM python:3.11-slim AS build
 WORKDIR /tree
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY deploy/install.sh deploy/
+COPY deploy/locks deploy/locks
 COPY src src
 RUN deploy/install.sh /opt/maskpredict serve
 

@@ -8,7 +8,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 TOO_OLD := maskpredict needs Python 3.11 or newer; name one, as in: make PYTHON=/usr/bin/python3.12
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test lint torture soak image constraints
+.PHONY: help demo serve test lint torture soak image constraints release audit
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -27,9 +27,21 @@ lint: .venv/.installed-dev ## check style, format and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-torture: .venv/.installed-dev ## kill verbs, send random requests to a server; make torture KILLS=500 REQUESTS=1000000
+torture: .venv/.installed-dev ## kill verbs, random requests and files; make torture KILLS=500 REQUESTS=1000000 INPUTS=1000000
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m tests.torture.kill_verbs $(or $(KILLS),500) --slow
 	$(BIN)/python tests/serve/fuzz_server.py $(or $(REQUESTS),100000)
+	$(BIN)/python -m tests.fuzz.fuzz_readers $(or $(INPUTS),1000000)
+
+release: .venv/.installed-dev ## build dist/ twice, try it and list its contents; PYTHONS="python3.11 python3.12"
+	rm -rf dist build
+	PYTHON=$(abspath $(BIN)/python) deploy/build.sh dist
+	PYTHON=$(abspath $(BIN)/python) deploy/build.sh build/again
+	cmp dist/*.whl build/again/*.whl
+	$(BIN)/python deploy/try_release.py dist $(PYTHONS)
+
+audit: .venv/.installed-dev ## look for known vulnerabilities; asks the Python Package Index
+	@$(PIP) -c constraints.txt pip-audit
+	$(BIN)/python -m pip_audit --disable-pip --requirement deploy/locks/serve.txt
 
 soak: .venv/.installed-dev ## run a server and a training run for a long time; make soak MINUTES=30
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m tests.soak.soak --minutes $(or $(MINUTES),30)
@@ -38,9 +50,14 @@ image: ## carry out the Dockerfile without Docker, in a fresh Debian; needs root
 	$(PYTHON) deploy/try_dockerfile.py
 
 # Keeps the versions that still fit; make constraints UPGRADE=--upgrade takes the newest of all packages.
+LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header --generate-hashes \
+	--constraint constraints.txt
 constraints: $(BIN)/uv ## pin the versions of all dependencies, for every Python and platform
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-annotate $(UPGRADE) \
 		pyproject.toml --output-file constraints.txt
+	$(LOCK) pyproject.toml --output-file deploy/locks/runtime.txt
+	$(LOCK) --extra serve pyproject.toml --output-file deploy/locks/serve.txt
+	$(LOCK) deploy/locks/build.in --output-file deploy/locks/build.txt
 
 # The demo needs the package alone, without PyTorch; the service and the checks need more.
 .venv/.installed .venv/.installed-serve .venv/.installed-dev: pyproject.toml constraints.txt | $(BIN)/pip

@@ -34,6 +34,8 @@ from maskpredict.errors import UserError
 from maskpredict.yaml_dialect import inline_yaml, parse_yaml
 
 T = TypeVar("T")
+_LONGEST_SHOWN = 200
+"""Characters of a wrong value in an error message."""
 
 
 def load_config(
@@ -192,7 +194,7 @@ def _convert(kind: Any, value: Any, key: str, default: Any = None) -> Any:
     if kind is Any:
         return value
     quotes = " (put it in quotes to make it text)" if kind is str and isinstance(value, int | float) else ""
-    raise _Problem(key, f"{key!r} must be {_describe(kind)}, not {_shown(value)}{quotes}")
+    raise _Problem(key, f"{key!r} must be {_describe(kind)}, not {_brief(value)}{quotes}")
 
 
 def _convert_bounded(kind: Any, value: Any, key: str) -> Any:
@@ -203,7 +205,7 @@ def _convert_bounded(kind: Any, value: Any, key: str) -> Any:
         converted = _convert(number, value, key)
         if bounds.allow(converted):
             return converted
-    raise _Problem(key, f"{key!r} must be {_describe(kind)}, not {_shown(value)}")
+    raise _Problem(key, f"{key!r} must be {_describe(kind)}, not {_brief(value)}")
 
 
 def _convert_union(kind: Any, value: Any, key: str, default: Any) -> Any:
@@ -220,7 +222,7 @@ def _convert_union(kind: Any, value: Any, key: str, default: Any) -> Any:
     # If a single alternative has the shape of the value, its message names the entry that is wrong.
     if len(deeper) == 1:
         raise deeper[0]
-    raise _Problem(key, f"{key!r} must be {_describe(kind)}, not {_shown(value)}")
+    raise _Problem(key, f"{key!r} must be {_describe(kind)}, not {_brief(value)}")
 
 
 def _describe(kind: Any) -> str:
@@ -354,3 +356,9 @@ def _item(lines: list[str]) -> list[str]:
 
 def _shown(value: Any) -> str:
     return inline_yaml(_plain(value))
+
+
+def _brief(value: Any) -> str:
+    """A value as an error message shows it."""
+    shown = _shown(value)
+    return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}..."

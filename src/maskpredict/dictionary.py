@@ -13,6 +13,7 @@ from pathlib import Path
 
 from maskpredict.bpe import BytePairs
 from maskpredict.errors import UserError
+from maskpredict.json_file import read_json
 from maskpredict.special_ids import SpecialIds
 
 _CONTINUES = "@@"
@@ -34,12 +35,16 @@ class DictionaryTokenizer:
     def load(cls, path: Path) -> DictionaryTokenizer:
         """Read a tokenizer file."""
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = read_json(path)
             merges = content["bpe"] and BytePairs(
                 [(first, second) for first, second in content["bpe"]["merges"]],
                 end_attached=bool(content["bpe"]["end_attached"]),
             )
-            return cls([str(symbol) for symbol in content["symbols"]], SpecialIds(**content["special"]), merges or None)
+            symbols, special = [str(symbol) for symbol in content["symbols"]], SpecialIds(**content["special"])
+            "".join(symbols).encode()  # half a surrogate pair could not be written out later
+            if not all(type(number) is int and 0 <= number < len(symbols) for number in asdict(special).values()):
+                raise ValueError("a special symbol is not one of the symbols")
+            return cls(symbols, special, merges or None)
         except OSError as error:
             raise UserError(f"The tokenizer {path} cannot be read ({error.strerror}).") from error
         except (ValueError, KeyError, TypeError) as error:

@@ -31,6 +31,7 @@ EXTRAS = {
     "documents": ("lxml", "polib"),
     "hub": ("huggingface_hub",),
     "ray": ("ray", "zstandard"),
+    "otel": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
 }
 """Modules that an extra installs, by the name of the extra; rich brings markdown-it-py to every installation."""
 
@@ -43,6 +44,8 @@ _TITLES = {
     "fastapi": "FastAPI",
     "prometheus_client": "prometheus-client",
     "python_multipart": "python-multipart",
+    "opentelemetry.sdk": "opentelemetry-sdk",
+    "opentelemetry.exporter.otlp.proto.http": "opentelemetry-exporter-otlp-proto-http",
 }
 """Names that people know modules by, where they differ from the module's."""
 
@@ -50,8 +53,15 @@ _TITLES = {
 def require(extra: str, needed_by: str, modules: Sequence[str] | None = None) -> None:
     """Raise a `UserError` that names the extra unless its modules, or only those given, are installed."""
     wanted = EXTRAS[extra] if modules is None else modules
-    missing = [_TITLES.get(module, module) for module in wanted if find_spec(module) is None]
+    missing = [_TITLES.get(module, module) for module in wanted if not _is_installed(module)]
     if missing:
         *first, last = missing
         listed = f"{', '.join(first)} and {last}" if first else last
         raise UserError(f"{needed_by} needs {listed}: pip install 'maskpredict[{extra}]'.")
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # a package that it would be in is missing
+        return False

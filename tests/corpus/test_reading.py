@@ -9,6 +9,7 @@ import lzma
 import os
 import re
 import threading
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -295,3 +296,15 @@ def test_parquet_that_is_none_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("maskpredict.corpus.parquet.find_spec", lambda module: None)
     with pytest.raises(UserError, match="needs pyarrow: pip install pyarrow"):
         list(read_pairs(CorpusConfig(parquet=tmp_path / "a.parquet")))
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz", ".zst"])
+def test_a_line_that_would_fill_the_memory_is_refused(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(compress(b"fine\n" + bytes(60_000_000), suffix))
+    tracemalloc.start()
+    with pytest.raises(UserError, match=r"Line 2 of .* is longer than 1,000,000 bytes"):
+        list(read_pairs(CorpusConfig(source=path, target=path)))
+    largest = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert largest < 50_000_000

@@ -47,6 +47,18 @@ def test_a_damaged_file_inside_is_refused() -> None:
     assert "damaged" in refusal("a.docx", bytes(content))
 
 
+def test_an_archive_whose_table_points_nowhere_is_refused() -> None:
+    content = bytearray(word_file())
+    place = content.rindex(b"PK\x05\x06")
+    content[place + 16 : place + 20] = b"\xff\xff\xff\x7f"  # where the table of contents begins
+    assert "damaged" in refusal("a.docx", bytes(content))
+    assert "damaged" in refusal("a.docx", bytes(content[: place + 22]).replace(b"PK\x01\x02", b"PK\x01\x02", 1)[40:])
+
+
+def test_the_reasons_of_the_xml_reader_are_in_the_sentence_without_its_line_breaks() -> None:
+    assert "Char 0x0" in refusal("a.xliff", b"<a\x00/>")
+
+
 def test_a_zip_bomb_is_refused_before_it_is_unpacked() -> None:
     bomb = archive({"mimetype": b"", "word/document.xml": b" " * 60_000_000})
     assert len(bomb) < 100_000

@@ -105,3 +105,13 @@ def test_the_first_file_of_an_opendocument_text_stays_uncompressed() -> None:
     with zipfile.ZipFile(io.BytesIO(translated("a.odt", odt_file()))) as package:
         first = package.infolist()[0]
     assert (first.filename, first.compress_type) == ("mimetype", zipfile.ZIP_STORED)
+
+
+def test_formats_with_strange_namespaces_are_compared_all_the_same() -> None:
+    content = word_file()
+    with zipfile.ZipFile(io.BytesIO(content)) as package:
+        files = {info.filename: package.read(info) for info in package.infolist()}
+    strange = b'<w:rPr xmlns:x="relative/name" x:a="1">'
+    files["word/document.xml"] = files["word/document.xml"].replace(b"<w:rPr>", strange)
+    with zipfile.ZipFile(io.BytesIO(translated("a.docx", archive(files)))) as package:
+        assert b"SCHWARZE HUND" in package.read("word/document.xml")

@@ -29,5 +29,11 @@ def test_parameter_shapes_are_those_of_the_modules(system: str, changes: dict[st
     assert parameter_shapes(system, config, *sizes) == expected
 
 
-def test_a_system_that_is_not_listed_is_not_checked() -> None:
-    assert parameter_shapes("fertility", ModelConfig(), 13, 13) is None
+def test_of_a_system_that_is_not_known_the_weights_of_its_transformer_are() -> None:
+    config = ModelConfig(width=16, hidden=32, heads=2, encoder_layers=1, decoder_layers=1, max_positions=32)
+    module = find_system("fertility")(config, Vocabulary(13, 13, SpecialIds()))
+    actual = {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
+    expected = parameter_shapes("fertility", config, 13, 13)
+    assert expected
+    assert expected.items() < actual.items()
+    assert all(name.startswith("transformer.") for name in expected)

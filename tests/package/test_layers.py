@@ -26,6 +26,7 @@ LAYERS = [
         "durability",
         "extras",
         "full_disk",
+        "json_file",
         "languages",
         "memory",
         "progress",

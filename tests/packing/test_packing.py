@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shutil
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -253,9 +254,38 @@ def test_a_manifest_that_points_outside_its_folder_is_refused(folder: Path, tmp_
         unpack(tmp_path / "parts", tmp_path / "back")
 
 
+@pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "a/b"])
+def test_a_manifest_whose_parts_are_elsewhere_is_refused(folder: Path, tmp_path: Path, name: str) -> None:
+    pack(folder, tmp_path / "parts")
+    file = tmp_path / "parts" / "work.manifest.json"
+    manifest = json.loads(file.read_text())
+    manifest["parts"][0]["name"] = name
+    file.write_text(json.dumps(manifest))
+    with pytest.raises(UserError, match="outside its folder"):
+        unpack(tmp_path / "parts", tmp_path / "back")
+
+
+def test_a_file_that_unpacks_to_more_than_announced_is_cut_off_early(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "zeros.txt").write_bytes(bytes(150_000_000))
+    pack(tmp_path / "work", tmp_path / "parts")
+    file = tmp_path / "parts" / "work.manifest.json"
+    manifest = json.loads(file.read_text())
+    manifest["members"][0]["size"] = 1_000
+    file.write_text(json.dumps(manifest))
+    tracemalloc.start()
+    with pytest.raises(UserError, match="comes out wrong"):
+        unpack(tmp_path / "parts", tmp_path / "back")
+    largest = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert largest < 100_000_000
+    assert not (tmp_path / "back").exists()
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
+        ({"parts": [{"name": "a", "size": "many", "sha256": ""}]}, "is damaged"),
         ({"format_version": 99}, "upgrade maskpredict"),
         ({"members": [{"path": "a"}]}, "is damaged"),
         ({"members": []}, "does not describe its parts"),

@@ -21,6 +21,7 @@ from maskpredict.runtime.translator import Translator
 from maskpredict.serve.config import ServiceConfig
 from maskpredict.serve.http.app import create_app
 from maskpredict.serve.run import uvicorn_config
+from maskpredict.serve.tracing import Tracing
 
 PATIENCE = 60.0
 WaitUntil = Callable[[Callable[[], bool]], None]
@@ -63,8 +64,8 @@ def _started(model: Path, log_file: Path, *options: str) -> Iterator[tuple[str, 
 
 
 @contextmanager
-def _running(config: ServiceConfig) -> Iterator[httpx.Client]:
-    server = uvicorn.Server(uvicorn_config(create_app(config), config))
+def _running(config: ServiceConfig, tracing: Tracing | None = None) -> Iterator[httpx.Client]:
+    server = uvicorn.Server(uvicorn_config(create_app(config, tracing), config))
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
@@ -98,7 +99,7 @@ def started() -> Callable[..., AbstractContextManager[tuple[str, subprocess.Pope
 def running(cmlm_folder: Path) -> Callable[..., AbstractContextManager[httpx.Client]]:
     """Starts a server in a thread with the given settings; yields a client of it."""
     config = ServiceConfig(models=(str(cmlm_folder),))
-    return lambda **settings: _running(replace(config, **settings))
+    return lambda tracing=None, **settings: _running(replace(config, **settings), tracing)
 
 
 @contextmanager

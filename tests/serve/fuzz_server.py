@@ -33,6 +33,8 @@ METHODS = ["GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", 
 PATHS = [
     "/translate", "/detect", "/languages", "/translate_file", "/frontend/settings", "/health", "/readyz", "/metrics",
     "/v1/translate", "/v1/fill", "/v1/translate/stream", "/docs", "/openapi.json", "/", "/static/main.js",
+    "/suggest", "/v1/glossaries", "/v1/glossaries/x", "/v2/translate", "/v2/glossaries", "/v2/glossaries/x/entries",
+    "/v2/glossary-language-pairs", "/v3/glossaries", "/v3/glossaries/%2e%2e%2fx",
     "/static/../config.py", "/static/%2e%2e/%2e%2e/config.py", "/download_file/x.txt", "/download_file/..%2fx", "//",
     "*",
 ]  # fmt: skip
@@ -58,10 +60,15 @@ VALUES = [
 CHARSETS = ["utf-8", "idna", "punycode", "undefined", "zlib", "utf-16", "mbcs", '"', "x" * 300]
 FIELDS = [
     "q", "source", "target", "format", "alternatives", "api_key", "iterations", "length_candidates", "speed", "trace",
-    "pins", "source_text", "template", "file", "",
+    "pins", "source_text", "template", "file", "", "s", "texts", "src_lang", "tgt_lang", "text", "source_lang",
+    "target_lang", "tag_handling", "glossary_id", "name", "entries", "entries_format", "dictionaries", "terms",
 ]  # fmt: skip
 GOOD: dict[str, object] = {
     "q": "bane.", "source": "xx", "target": "yy", "source_text": "bane luri.", "template": {"text": "___."},
+    "name": "n", "text": "bane.", "source_lang": "xx", "target_lang": "yy", "entries": "bane\tENAB",
+    "entries_format": "tsv",
+    "terms": [{"source": "bane", "target": "ENAB"}],
+    "dictionaries": [{"source_lang": "xx", "target_lang": "yy", "entries": "bane\tENAB", "entries_format": "tsv"}],
 }  # fmt: skip
 
 
@@ -77,7 +84,7 @@ def request_bytes(chance: random.Random) -> bytes:
     if path.endswith("/stream") or chance.random() < 0.1:
         texts = {name: value for name, value in fields.items() if isinstance(value, str) and value != "\ud800"}
         path += f"?{urlencode(texts)}"
-    posts = path.startswith(("/translate", "/detect", "/v1/")) and "stream" not in path
+    posts = path.startswith(("/translate", "/detect", "/suggest", "/v1/", "/v2/", "/v3/")) and "stream" not in path
     method = chance.choice(METHODS) if chance.random() < 0.15 else "POST" if posts else "GET"
     lines = [f"{method} {path} HTTP/1.1", "Host: x", f"Content-Type: {kind}", f"Content-Length: {len(body)}"]
     if chance.random() < 0.4:
@@ -161,7 +168,7 @@ def fuzz(url: str, count: int, seed: int) -> bool:
     parts, statuses, wrong = urlsplit(url), Counter[str](), list[bytes]()
     source = next(language for language in httpx.get(f"{url}/languages").json() if language["targets"])
     pair = {"source": source["code"], "target": source["targets"][0]}
-    GOOD.update(pair)
+    GOOD.update(pair, source_lang=pair["source"], target_lang=pair["target"])
     with ThreadPoolExecutor(THREADS) as pool:
         seeds = range(seed * 1_000, seed * 1_000 + THREADS)
         for some, bad in pool.map(lambda one: send_many((str(parts.hostname), parts.port or 80), count, one), seeds):

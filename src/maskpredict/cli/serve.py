@@ -71,12 +71,18 @@ def serve(
     ] = None,
     log_format: Annotated[str, typer.Option(help="text, or json for one object a line.")] = "text",
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error; debug has every batch.")] = "info",
+    traces: Annotated[
+        bool,
+        typer.Option("--traces", help="Send OpenTelemetry traces to the collector at $OTEL_EXPORTER_OTLP_ENDPOINT."),
+    ] = False,
     public_url: Annotated[
         str | None, typer.Option(help="Address of the service as clients know it; needed behind a proxy.")
     ] = None,
 ) -> None:
     """Serve a page and an HTTP API that LibreTranslate's clients understand."""
     require("serve", "`maskpredict serve`")
+    if traces:
+        require("otel", "`maskpredict serve --traces`")
     from maskpredict.serve.config import ServiceConfig
     from maskpredict.serve.run import serve as run
 
@@ -103,5 +109,6 @@ def serve(
         suggestions=suggestions,
         log_format=log_format,
         log_level=log_level,
+        traces=traces,
     )
     run(config, host, port)

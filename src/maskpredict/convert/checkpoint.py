@@ -19,6 +19,8 @@ from torch import Tensor
 
 from maskpredict.errors import UserError
 
+MAX_GROWTH = 8
+"""Numbers in all tensors for each byte of the file; whole checkpoints have less than one."""
 PREFERRED = ("checkpoint_best_average.pt", "checkpoint_best.pt", "checkpoint_last.pt")
 """File names in order of preference, before any other `.pt` file."""
 
@@ -72,6 +74,9 @@ def read_checkpoint(path: Path) -> Checkpoint:
     if not isinstance(model, dict) or not settings:
         raise UserError(f"{path} is not a checkpoint of fairseq: it lacks the model's settings or its weights.")
     tensors = {str(name): tensor for name, tensor in model.items() if isinstance(tensor, Tensor)}
+    # A tensor can repeat a few numbers of the file without end, and would take memory as soon as it is changed.
+    if sum(tensor.numel() for tensor in tensors.values()) > MAX_GROWTH * path.stat().st_size:
+        raise UserError(f"{path} is damaged: it has fewer numbers than its tensors would need; copy it again.")
     return Checkpoint(path, settings, tensors)
 
 

@@ -20,6 +20,7 @@ from maskpredict.languages import Languages
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder import ModelFolder
 from maskpredict.model.module_weights import load_weights, weights_of
+from maskpredict.model.parameter_shapes import check_weights, parameter_shapes
 from maskpredict.systems import find_system, vocabulary_of
 from maskpredict.tokenizer import SpecialIds
 
@@ -51,10 +52,22 @@ def family_of(checkpoint: Checkpoint) -> Family | None:
 
 
 def convert(checkpoint: Checkpoint, family: Family, bpe_codes: Path | None = None) -> ModelFolder:
-    """Convert a checkpoint to the content of a model folder; the dictionaries are in the folder of the checkpoint."""
+    """Convert a checkpoint to the content of a model folder; the dictionaries are in the folder of the checkpoint.
+
+    Raises `UserError` if it cannot be used, whatever its settings and tensors are.
+    """
+    try:
+        return _converted(checkpoint, family, bpe_codes)
+    except (AttributeError, IndexError, KeyError, OverflowError, RuntimeError, TypeError, ValueError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise UserError(f"{checkpoint.path} is damaged or of another kind ({reason}); copy it again.") from error
+
+
+def _converted(checkpoint: Checkpoint, family: Family, bpe_codes: Path | None) -> ModelFolder:
     _refuse_other_family(checkpoint, family)
     refuse_unsupported(checkpoint)
     languages = Languages(*languages_setting(checkpoint.settings, checkpoint.path))
+    languages.check()  # they are part of file names
     merges = None if bpe_codes is None else BytePairs.read(bpe_codes)
     tensors = Tensors(checkpoint)
     lengths = None if family.length_table is None else tensors.take(family.length_table)
@@ -67,7 +80,10 @@ def convert(checkpoint: Checkpoint, family: Family, bpe_codes: Path | None = Non
     tensors.refuse_unused()
     rows = (len(weights["transformer.source.tokens.weight"]), len(weights["transformer.target.tokens.weight"]))
     tokenizers = read_tokenizers(checkpoint.path.parent, languages, family.symbols, family.special, rows, merges)
-    system = find_system(family.system(checkpoint))(config, vocabulary_of(tokenizers))
+    name = family.system(checkpoint)
+    expected = parameter_shapes(name, config, *rows)  # before memory is taken for what the settings say
+    check_weights({part: weights[part].numpy() for part in expected if part in weights}, expected)
+    system = find_system(name)(config, vocabulary_of(tokenizers))
     parameters = {name: weights[name] for name, _ in system.named_parameters() if name in weights}
     load_weights(system, parameters)
     generation = {"suppress_tokens": list(family.suppressed)}

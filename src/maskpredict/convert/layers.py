@@ -33,6 +33,8 @@ _UNSUPPORTED = {
     "encoder_embed_scale": "an embedding scale of its own",
     "decoder_embed_scale": "an embedding scale of its own",
 }
+MAX_POSITIONS = 65_536
+"""Longest model whose positions are computed instead of stored."""
 _IGNORED = ("version", "embed_positions._float_tensor", "embed_positions.weights")
 
 
@@ -142,6 +144,8 @@ def _positions(side: str, checkpoint: Checkpoint, tensors: Tensors, defaults: Ar
     if learned is not None:
         return learned[first:]
     places = int(_setting(checkpoint, f"max_{'source' if side == 'encoder' else 'target'}_positions"))
+    if not 0 < places <= MAX_POSITIONS:
+        raise UserError(f"{checkpoint.path} has {places} positions; models with up to {MAX_POSITIONS} can be imported.")
     return sinusoids(places + first, _both(checkpoint, "embed_dim"))[first:]
 
 

@@ -20,8 +20,8 @@ from maskpredict.extras import require
 
 ZSTD_LEVEL, XZ_PRESET = 10, 6
 """Levels at which text is compressed faster than any model writes it."""
-COMPRESSED_BLOCK = 1 << 17
-"""Bytes that are read from a .zst file at once."""
+COMPRESSED_BLOCK = 1 << 9
+"""Bytes that are read from a .zst file at once: they become up to 17 MB."""
 
 
 def open_compressed(path: Path) -> BinaryIO:

@@ -20,6 +20,7 @@ from typing import Any
 from maskpredict.checksums import verify_file, write_checksums
 from maskpredict.corpus.ids import IdsFile, ids_path, offsets_path
 from maskpredict.errors import UserError
+from maskpredict.json_file import read_json
 from maskpredict.languages import Languages
 from maskpredict.tokenizer import Tokenizers
 
@@ -81,9 +82,9 @@ class DatasetDescription:
         if not path.is_file():
             raise UserError(f"{folder} has no {DESCRIPTION_FILE}, so it is not a data folder; run `prepare`.")
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = read_json(path)
             version = int(content["format_version"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise UserError(f"{path} is damaged; prepare the data again.") from error
         if version > FORMAT_VERSION:
             raise UserError(

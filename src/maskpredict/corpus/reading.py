@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
@@ -28,6 +29,8 @@ from maskpredict.languages import Languages
 STDIN = Path("-")
 MTDATA_PARTS = "train-parts"
 """Folder of the training corpora below one that `mtdata get` makes, beside `tests`."""
+MAX_LINE_BYTES = 1_000_000
+"""Longest line of a corpus; a file without line ends, or a small one that unpacks to one, would fill the memory."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +202,9 @@ def read_lines(path: Path) -> Iterator[str]:
     number = 0
     try:
         with _open(path) as stream:
-            for number, line in enumerate(stream, start=1):
+            for number, line in enumerate(iter(partial(stream.readline, MAX_LINE_BYTES + 1), b""), start=1):
+                if len(line) > MAX_LINE_BYTES:
+                    raise UserError(f"Line {number:,} of {path} is longer than {MAX_LINE_BYTES:,} bytes; split it.")
                 text = line.decode("utf-8").removesuffix("\n").removesuffix("\r")
                 yield text.removeprefix("\ufeff") if number == 1 else text
     except UnicodeDecodeError as error:

@@ -92,7 +92,8 @@ def parsed(content: bytes) -> Element:
     try:
         root = etree.fromstring(content, parser)
     except etree.XMLSyntaxError as error:
-        raise UserError(f"the document is damaged: {error.msg}; save it again.") from error
+        reason = " ".join(error.msg.split())
+        raise UserError(f"the document is damaged: {reason}; save it again.") from error
     internal = root.getroottree().docinfo.internalDTD
     if internal is not None and next(internal.iterentities(), None) is not None:
         raise UserError("the document declares XML entities, which documents do not need; save it again without them.")
@@ -117,7 +118,7 @@ def read_archive(content: bytes) -> list[tuple[zipfile.ZipInfo, bytes]]:
             if len({info.filename for info in infos}) < len(infos):
                 raise UserError("the document is damaged: it has two files of one name; save it again.")
             return [(info, _read(archive, info)) for info in infos]
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as error:
         raise UserError("the document is damaged, encrypted or of another format; save it again.") from error
 
 

@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import TypeAlias
 
 from lxml import etree
 
 from maskpredict.documents.block import Block, Item, Tag, TagKind, Text
 from maskpredict.documents.package import Element
 
+Appearance: TypeAlias = tuple[object, ...]
+"""A format, to compare."""
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
@@ -62,10 +65,10 @@ class RunParagraph:
     def __init__(self, element: Element, markup: RunMarkup) -> None:
         self._element, self._markup = element, markup
         self._atoms = list(self._found(element))
-        sizes = Counter[bytes]()
+        sizes = Counter[Appearance]()
         for atom in self._atoms:
             sizes[self._style(atom)] += len(atom.element.text or "") if self._is_text(atom) else 0
-        self._base = sizes.most_common(1)[0][0] if sizes else b""
+        self._base = sizes.most_common(1)[0][0] if sizes else ()
         self._payloads: list[list[_Atom]] = []
 
     @cached_property
@@ -145,10 +148,10 @@ class RunParagraph:
     def _is_text(self, atom: _Atom) -> bool:
         return bool(atom.element.tag == self._markup.text)
 
-    def _style(self, atom: _Atom) -> bytes:
+    def _style(self, atom: _Atom) -> Appearance:
         """Return the format of an atom's run, to compare."""
-        found = None if atom.run is None else atom.run.find(self._markup.properties)
-        return b"" if found is None else etree.tostring(found, method="c14n")
+        properties = None if atom.run is None else atom.run.find(self._markup.properties)
+        return () if properties is None else _appearance(properties)
 
     def _keep(self, *atoms: _Atom) -> int:
         self._payloads.append(list(atoms))
@@ -171,6 +174,12 @@ class RunParagraph:
         return fields
 
 
+def _appearance(element: Element) -> Appearance:
+    """Return what two elements must share to be equal; lxml's canonical XML refuses some namespaces."""
+    attributes = tuple(sorted(element.attrib.items()))
+    return element.tag, attributes, element.text, tuple(_appearance(child) for child in element)
+
+
 @dataclass(frozen=True)
 class _Field:
     """A field, by the numbers of its atoms."""
@@ -185,13 +194,13 @@ class _Field:
 class _StyledItems:
     """Items of a block, with tags around the stretches that have another format than most of it."""
 
-    def __init__(self, base: bytes) -> None:
+    def __init__(self, base: Appearance) -> None:
         self._base = self._style = base
         self._items: list[Item] = []
         self._open: int = -1
         """Number of the open tag, if the present format is not the usual one."""
 
-    def add_text(self, text: str, style: bytes, number: Callable[[], int]) -> None:
+    def add_text(self, text: str, style: Appearance, number: Callable[[], int]) -> None:
         """Add text in a format; `number` gives the number of what stands for the format."""
         if style != self._style:
             self._close()

@@ -18,10 +18,12 @@ from typing import Any
 from maskpredict.checksums import checksum_of
 from maskpredict.config import from_dict, to_dict
 from maskpredict.errors import UserError
+from maskpredict.json_file import read_json
 from maskpredict.languages import Languages
 from maskpredict.model.checksum import CHECKSUM_KEY, verify
 from maskpredict.model.config import ModelConfig
-from maskpredict.model.parameter_shapes import check_weights, parameter_shapes
+from maskpredict.model.folder_files import check_files
+from maskpredict.model.parameter_shapes import KNOWN_SYSTEMS, check_depth, check_weights, parameter_shapes
 from maskpredict.model.safetensors_file import Precision
 from maskpredict.model.stored_weights import StoredWeights, Weights, parameter_count, write_weights
 from maskpredict.model.training_record import TrainingRecord
@@ -79,10 +81,10 @@ class ModelFolder:
 
     def check_weights(self) -> None:
         """Refuse weights whose names or shapes are not those of the config."""
+        check_depth(self.weights, self.config)
         vocabularies = (self.tokenizers.source.vocab_size, self.tokenizers.target.vocab_size)
         expected = parameter_shapes(self.system, self.config, *vocabularies)
-        if expected is not None:
-            check_weights(self.weights, expected)
+        check_weights(self.weights, expected, complete=self.system in KNOWN_SYSTEMS)
 
     def _plain_card(self) -> str:
         size = parameter_count(self.weights) / 1e6
@@ -96,25 +98,28 @@ class ModelFolder:
         try:
             config = from_dict(ModelConfig, description["architecture"])
             languages = Languages(**description["languages"])
+            languages.check()
             system = str(description["system"])
             training = description.get("training")
             record = None if training is None else TrainingRecord(**training)
         except (KeyError, TypeError) as error:
             raise UserError(f"{folder / CONFIG_FILE} is damaged: {error} is missing or malformed.") from error
         weights = StoredWeights(folder / WEIGHTS_FILE)
-        verify(folder / WEIGHTS_FILE, description.get(CHECKSUM_KEY))
         generation = folder / GENERATION_FILE
-        card = folder / CARD_FILE
-        return cls(
+        contents = cls(
             system,
             config,
             languages,
             Tokenizers.load(folder),
             weights,
             _read_json(generation) if generation.exists() else {},
-            card.read_text(encoding="utf-8") if card.exists() else "",
+            _read_card(folder / CARD_FILE),
             record,
         )
+        contents.check_weights()  # takes milliseconds, so it comes before all of the weights are read
+        verify(folder / WEIGHTS_FILE, description.get(CHECKSUM_KEY))
+        weights.check_numbers()
+        return contents
 
 
 def is_model_folder(folder: Path) -> bool:
@@ -128,6 +133,7 @@ def read_description(folder: Path) -> dict[str, Any]:
         raise UserError(f"there is no model folder {folder}; check the path or train a model first.")
     if not is_model_folder(folder):
         raise UserError(f"{folder} has no {CONFIG_FILE}, so it is not a model folder; check the path.")
+    check_files(folder)
     description = _read_json(folder / CONFIG_FILE)
     version = description.get("format_version")
     if not isinstance(version, int):
@@ -144,12 +150,16 @@ def read_description(folder: Path) -> dict[str, Any]:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(path)
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read as JSON ({error}); copy the model folder again.") from error
     if not isinstance(content, dict):
         raise UserError(f"{path} is damaged: it is not a JSON object; copy the model folder again.")
     return content
+
+
+def _read_card(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:

@@ -20,10 +20,12 @@ ALIGNMENT_SYSTEMS = ("alignment", "ctc")
 """Systems with several target positions for each source subword."""
 
 
-def parameter_shapes(system: str, config: ModelConfig, source_vocabulary: int, target_vocabulary: int) -> Shapes | None:
-    """Return the shape of every weight by its name; None for a system that is not listed here."""
-    if system not in (*LENGTH_HEAD_SYSTEMS, *ALIGNMENT_SYSTEMS, "autoregressive", "insertion"):
-        return None
+KNOWN_SYSTEMS = (*LENGTH_HEAD_SYSTEMS, *ALIGNMENT_SYSTEMS, "autoregressive", "insertion")
+"""Systems all of whose weights are known here."""
+
+
+def parameter_shapes(system: str, config: ModelConfig, source_vocabulary: int, target_vocabulary: int) -> Shapes:
+    """Return the shape of every weight by its name; of a system that is not known here, those of its transformer."""
     shapes = dict(_transformer(config, source_vocabulary, target_vocabulary))
     if system in LENGTH_HEAD_SYSTEMS:
         shapes["length.table.weight"] = (config.length_classes or config.max_positions, config.width)
@@ -34,9 +36,19 @@ def parameter_shapes(system: str, config: ModelConfig, source_vocabulary: int, t
     return shapes
 
 
-def check_weights(weights: Mapping[str, npt.NDArray[Any]], expected: Shapes) -> None:
-    """Refuse weights whose names or shapes are not the expected ones, without reading stored weights."""
-    missing, unknown = expected.keys() - weights.keys(), weights.keys() - expected.keys()
+def check_depth(weights: Mapping[str, npt.NDArray[Any]], config: ModelConfig) -> None:
+    """Refuse a config with more layers than there are weights, since listing all of them could take for ever."""
+    layers = config.encoder_layers + config.decoder_layers
+    if layers > len(weights):
+        raise UserError(f"the weights do not fit the model's config: {layers} layers, but only {len(weights)} weights.")
+
+
+def check_weights(weights: Mapping[str, npt.NDArray[Any]], expected: Shapes, *, complete: bool = True) -> None:
+    """Refuse weights whose names or shapes are not the expected ones, without reading stored weights.
+
+    Unless `expected` is `complete`, there may be others.
+    """
+    missing, unknown = expected.keys() - weights.keys(), weights.keys() - expected.keys() if complete else ()
     if missing or unknown:
         names = ", ".join(sorted(missing or unknown)[:3])
         raise UserError(f"the weights do not fit the model's config: {'missing' if missing else 'unknown'} {names}.")

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 
 Precision = Literal["float32", "float16", "bfloat16", "int8"]
 _NAMES: dict[Precision, str] = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "int8": "I8"}
@@ -23,6 +23,8 @@ _TYPES: dict[str, np.dtype[Any]] = {
     "BF16": np.dtype("<u2"),
     "I8": np.dtype("i1"),
 }
+_MAX_HEADER = 4_000_000
+"""Bytes of names, types and places, which take about 100 for each tensor; a larger header would be slow to read."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,14 @@ class SafetensorsFile:
     """A file whose tensors are read when they are asked for."""
 
     def __init__(self, path: Path) -> None:
-        """Open a file; the library checks its header first, and raises a SafetensorError if it is damaged."""
-        with safe_open(path, framework="np"):
-            pass
+        """Open a file; its header is checked by the library, and a SafetensorError raised if it is damaged."""
         self.path = path
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
+            if size > _MAX_HEADER:
+                raise SafetensorError(f"a header of {size} bytes")
+            with safe_open(path, framework="np"):
+                pass
             header: dict[str, Any] = json.loads(file.read(size))
         header.pop("__metadata__", None)
         self.entries = {
@@ -53,6 +57,9 @@ class SafetensorsFile:
             )
             for name, entry in header.items()
         }
+        for name, entry in self.entries.items():
+            if entry.dtype not in _TYPES:
+                raise SafetensorError(f"{name} is of the type {entry.dtype}, not one of {', '.join(_TYPES)}")
 
     def read(self, name: str) -> npt.NDArray[Any]:
         """Return a tensor as an array of its own: int8 as it is, everything else in float32."""

@@ -59,22 +59,34 @@ class StoredWeights(Weights):
             raise UserError(f"{path} is missing; the model folder is incomplete.") from error
         except (SafetensorError, OSError) as error:
             raise UserError(f"{path} is damaged ({error}); copy the model folder again.") from error
-        names = self._file.entries.keys()
-        self._scaled = {name for name in names if name + SCALES in names}
-        self._names = sorted(names - {name + SCALES for name in self._scaled})
+        entries = self._file.entries
+        self._scaled = {name for name, entry in entries.items() if entry.dtype == "I8"}
+        for name in self._scaled:
+            shape, scales = entries[name].shape, entries.get(name + SCALES)
+            if len(shape) != 2 or scales is None or scales.shape != shape[:1] or scales.dtype == "I8":
+                raise UserError(
+                    f"{path} is damaged: {name} in int8 lacks one scale for each row; copy the model again."
+                )
+        self._names = sorted(entries.keys() - {name + SCALES for name in self._scaled})
 
     def __getitem__(self, name: str) -> Array:
         if (matrix := self.int8(name)) is not None:
             return matrix.restored()
         if name not in self:
             raise KeyError(name)
-        return self._file.read(name).astype(np.float32, copy=False)
+        return self._file.read(name)
 
     def int8(self, name: str) -> Int8Matrix | None:
         """Return a matrix that is stored in int8, else None."""
         if name not in self._scaled:
             return None
         return Int8Matrix(self._file.read(name), self._file.read(name + SCALES))
+
+    def check_numbers(self) -> None:
+        """Refuse NaN and infinity, with which every translation would be nonsense."""
+        for name, entry in self._file.entries.items():
+            if entry.dtype != "I8" and not np.isfinite(self._file.read(name)).all():
+                raise UserError(f"{self._file.path} has numbers in {name} that are not finite; the model is of no use.")
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return a weight's shape without reading it."""

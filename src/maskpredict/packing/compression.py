@@ -33,7 +33,9 @@ def decompress(content: Iterable[bytes]) -> Iterator[bytes]:
         while block:
             if decompressor.eof:
                 decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ)
-            yield decompressor.decompress(block)
+            yield decompressor.decompress(block, COMPRESSED_BLOCK)
+            while not decompressor.eof and not decompressor.needs_input:
+                yield decompressor.decompress(b"", COMPRESSED_BLOCK)
             block = decompressor.unused_data
 
 

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from maskpredict.errors import UserError
+from maskpredict.json_file import read_json
 
 FORMAT_VERSION = 1
 SUFFIX = ".manifest.json"
@@ -24,6 +25,11 @@ class PartFile:
     name: str
     size: int
     sha256: str
+
+    def __post_init__(self) -> None:
+        if PurePosixPath(self.name).name != self.name or "\\" in self.name:
+            raise UserError(f"the manifest names a part {self.name!r} outside its folder; do not trust these parts.")
+        _check_numbers(self.size)
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,12 @@ class Member:
         parts = PurePosixPath(self.path).parts
         if not parts or parts[0] == "/" or ".." in parts or "\\" in self.path:
             raise UserError(f"the manifest names a file {self.path!r} outside its folder; do not trust these parts.")
+        _check_numbers(self.size, self.packed_size)
+
+
+def _check_numbers(*numbers: object) -> None:
+    if not all(type(number) is int and number >= 0 for number in numbers):
+        raise ValueError("a size that is none")
 
 
 @dataclass(frozen=True)
@@ -68,7 +80,7 @@ class Manifest:
     def read(cls, path: Path) -> Manifest:
         """Read a manifest; raises `UserError` if it cannot be used."""
         try:
-            content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            content: dict[str, Any] = read_json(path)
             version = content["format_version"]
             if isinstance(version, int) and version > FORMAT_VERSION:
                 raise UserError(

@@ -61,6 +61,8 @@ def _unpack_file(stream: _PartReader, member: Member, target: Path, manifest: Pa
             for block in decompress(content) if member.encoding == "xz" else content:
                 file.write(block)
                 total.update(block)
+                if file.tell() > member.size:  # before it fills the disk
+                    raise _disagreement(manifest, member.path)
     except (lzma.LZMAError, EOFError, FileExistsError) as error:
         raise _disagreement(manifest, member.path) from error
     if total.hexdigest() != member.sha256 or target.stat().st_size != member.size:

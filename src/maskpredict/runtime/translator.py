@@ -228,10 +228,17 @@ class Translator:
         resolved = self._resolved.get(key)
         if resolved is None:
             resolved = resolve_settings(self.system, self.generation, given)
+            self._check_tokens(resolved.suppress_tokens)
             if len(self._resolved) >= MAX_CACHED_SETTINGS:
                 self._resolved.clear()
             self._resolved[key] = resolved
         return resolved
+
+    def _check_tokens(self, tokens: Sequence[int]) -> None:
+        size = self.tokenizers.target.vocab_size
+        for token in tokens:
+            if not 0 <= token < size:
+                raise UserError(f"suppress_tokens has {token}, but the model's subwords are 0 to {size - 1}.")
 
     def _aligned(self, source: str, translation: Translation) -> Translation:
         """Return the translation and its alternatives with their alignments."""

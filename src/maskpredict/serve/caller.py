@@ -5,6 +5,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from maskpredict.serve.tracing import RequestTrace
 
 
 @dataclass
@@ -21,6 +25,8 @@ class Caller:
     """Price of these sentences."""
     computing_seconds: float = 0.0
     """Its share of the time of the batches."""
+    trace: RequestTrace | None = None
+    """Its OpenTelemetry trace, if the service makes any."""
     ended: ExitStack = field(default_factory=ExitStack)
     """Closed when the request is over, however it ends."""
 

@@ -82,6 +82,8 @@ class ServiceConfig:
     """text, or json for one object a line."""
     log_level: str = "info"
     """debug, info, warning or error; debug has a line for each batch."""
+    traces: bool = False
+    """Send OpenTelemetry traces to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names."""
     files_folder: Path | None = None
     """Folder of translated files to download, shared by the workers; by default a temporary folder."""
 

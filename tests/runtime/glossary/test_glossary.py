@@ -170,3 +170,15 @@ def test_a_model_that_cannot_pin_gets_a_sentence(autoregressive_folder: Path) ->
 def test_a_glossary_and_raw_exclude_each_other(german: Translator) -> None:
     with pytest.raises(UserError, match="leave out raw or pretokenized, or the glossary"):
         german.translate(["Guten Morgen."], glossary=Glossary([Term("Hund", "hound")], "de", "en"), raw=True)
+
+
+@pytest.mark.parametrize("encoding", ["punycode", "utf-7", "undefined", "utf-16", "idna", "zlib", "x-unknown"])
+def test_a_tbx_in_a_strange_encoding_is_refused_in_one_sentence(encoding: str) -> None:
+    content = f'<?xml version="1.0" encoding="{encoding}"?><martif><text><body/></text></martif>'.encode()
+    with pytest.raises(UserError, match=r"^the glossary [^\n]*\.$"):
+        parse_glossary(content, "tbx", Languages("de", "en"))
+
+
+def test_a_csv_with_an_endless_cell_is_refused() -> None:
+    with pytest.raises(UserError, match="is not CSV"):
+        parse_glossary(b'Hund,"' + b"dog" * 100_000, "csv", Languages("de", "en"))

@@ -97,6 +97,12 @@ def test_head_is_get_without_the_body(client: httpx.Client, path: str) -> None:
     assert head.headers["content-type"] == get.headers["content-type"]
 
 
+def test_metrics_count_head_by_its_route(client: httpx.Client) -> None:
+    client.head("/frontend/settings")
+    lines = [line for line in client.get("/metrics").text.splitlines() if 'method="HEAD"' in line]
+    assert any('route="/frontend/settings"' in line for line in lines)
+
+
 def test_a_key_may_have_any_letters_as_bearer_too(running: Running, tmp_path: Path) -> None:
     (tmp_path / "keys").write_text("schlüssel-🔑\n", encoding="utf-8")
     with running(api_keys_file=tmp_path / "keys") as client:

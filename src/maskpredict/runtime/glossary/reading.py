@@ -48,7 +48,10 @@ def _table_terms(content: bytes, kind: str) -> list[Term]:
         raise UserError("the glossary is not UTF-8; convert it with iconv.") from None
     terms = []
     if kind == "csv":
-        rows = list(csv.reader(io.StringIO(text, newline="")))
+        try:
+            rows = list(csv.reader(io.StringIO(text, newline="")))
+        except csv.Error as error:
+            raise UserError(f"the glossary is not CSV ({error}); check its quotes.") from None
     else:
         rows = [line.rstrip("\r").split("\t") for line in text.split("\n")]
     for number, row in enumerate(rows, 1):
@@ -77,7 +80,7 @@ class _TbxReader:
     def read(self, content: bytes) -> list[dict[str, str]]:
         try:
             self._parser.Parse(content, True)
-        except expat.ExpatError as error:
+        except (expat.ExpatError, ValueError, LookupError, TypeError) as error:  # the others: strange encodings
             raise UserError(f"the glossary is not well-formed XML: {error}.") from None
         return self.concepts
 

@@ -40,15 +40,18 @@ from maskpredict.serve.http.schemas import LANGUAGE_MARK
 from maskpredict.serve.http.suggestion_file import SuggestionFile
 from maskpredict.serve.queue.languages import AUTO
 from maskpredict.serve.queue.service import TranslationService
+from maskpredict.serve.tracing import Tracing, otlp_tracing
 
 MAX_OPEN_DOCUMENTS = 2
 """Documents that are translated at a time, since one may need much memory; others wait."""
 logger = logging.getLogger(__name__)
 
 
-def create_app(config: ServiceConfig) -> FastAPI:
-    """Load the models and return the application."""
+def create_app(config: ServiceConfig, tracing: Tracing | None = None) -> FastAPI:
+    """Load the models and return the application; `tracing` replaces what `config.traces` makes."""
     service = TranslationService(config)
+    if tracing is None and config.traces:
+        tracing = otlp_tracing()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -60,6 +63,8 @@ def create_app(config: ServiceConfig) -> FastAPI:
             logger.info("process %d is ready", os.getpid())
             yield
             await service.stop()
+            if tracing is not None:
+                await asyncio.to_thread(tracing.close)
 
     app = FastAPI(
         title="maskpredict",
@@ -81,7 +86,7 @@ def create_app(config: ServiceConfig) -> FastAPI:
     # The middleware that is added last sees a request first.
     app.add_middleware(HeadAsGet)
     app.add_middleware(RequestReader, config=config)
-    app.add_middleware(RequestObserver, metrics=service.metrics)
+    app.add_middleware(RequestObserver, metrics=service.metrics, tracing=tracing)
     app.add_middleware(SecurityHeaders)
     if config.cors_origins:
         app.add_middleware(

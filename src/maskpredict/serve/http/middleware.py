@@ -18,6 +18,7 @@ from maskpredict.serve.http.access import client_of_address
 from maskpredict.serve.http.errors import INTERNAL_ERROR, ApiError, error_response
 from maskpredict.serve.logs import fields, log_unexpected_error
 from maskpredict.serve.metrics import ServiceMetrics
+from maskpredict.serve.tracing import Tracing
 
 access_log = logging.getLogger("maskpredict.access")
 
@@ -59,8 +60,8 @@ class SecurityHeaders:
 class RequestObserver:
     """Counts and logs each request by its route, and turns unexpected errors into status 500."""
 
-    def __init__(self, app: ASGIApp, metrics: ServiceMetrics) -> None:
-        self.app, self.metrics = app, metrics
+    def __init__(self, app: ASGIApp, metrics: ServiceMetrics, tracing: Tracing | None = None) -> None:
+        self.app, self.metrics, self.tracing = app, metrics, tracing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle an ASGI connection."""
@@ -69,6 +70,7 @@ class RequestObserver:
             return
         start, status = time.perf_counter(), 0
         present = _caller_of(scope)
+        present.trace = self.tracing.begin(Headers(scope=scope)) if self.tracing else None
         CALLER.set(present)
 
         async def send_observed(message: Message) -> None:
@@ -90,7 +92,7 @@ class RequestObserver:
             route = getattr(scope.get("route"), "path", "other")
             method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST", "OPTIONS") else "other"
             self.metrics.count_request(route, method, status or CLIENT_CLOSED_REQUEST, seconds)
-            _log_access(method, route, status or CLIENT_CLOSED_REQUEST, seconds, present)
+            _report(method, route, status or CLIENT_CLOSED_REQUEST, seconds, present)
 
 
 def _caller_of(scope: Scope) -> Caller:
@@ -100,18 +102,18 @@ def _caller_of(scope: Scope) -> Caller:
     return Caller(given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8), client_of_address(address))
 
 
-def _log_access(method: str, route: str, status: int, seconds: float, present: Caller) -> None:
-    details = fields(
-        request=present.request_id,
-        method=method,
-        route=route,
-        status=status,
-        seconds=round(seconds, 4),
-        sentences=present.sentences,
-        positions=present.positions,
-        computing_seconds=round(present.computing_seconds, 4),
-    )
-    access_log.info("%s %s %d %.3f s", method, route, status, seconds, extra=details)
+def _report(method: str, route: str, status: int, seconds: float, present: Caller) -> None:
+    """Log a request, and end its trace."""
+    details: dict[str, str | int | float] = {
+        "request": present.request_id,
+        "sentences": present.sentences,
+        "positions": present.positions,
+        "computing_seconds": round(present.computing_seconds, 4),
+    }
+    if present.trace is not None:
+        present.trace.end(method, route, status, details)
+    known = {"method": method, "route": route, "status": status, "seconds": round(seconds, 4)}
+    access_log.info("%s %s %d %.3f s", method, route, status, seconds, extra=fields(**known, **details))
 
 
 class HeadAsGet:
@@ -122,8 +124,14 @@ class HeadAsGet:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle an ASGI connection."""
-        is_head = scope["type"] == "http" and scope["method"] == "HEAD"
-        await self.app({**scope, "method": "GET"} if is_head else scope, receive, send)
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self.app(scope, receive, send)
+            return
+        changed = {**scope, "method": "GET"}
+        try:
+            await self.app(changed, receive, send)
+        finally:
+            scope["route"] = changed.get("route")  # for metrics and logs
 
 
 class RequestReader:

@@ -69,7 +69,9 @@ class Batch:
 
     sentences: list[QueuedSentence]
     work: SlicedWork[list[Outcome]] | None = None
-    """The computation, once it has begun."""
+    """The computation, once it has started."""
+    started: float = field(default_factory=time.monotonic)
+    """When it was put together."""
     resumed: float = 0.0
     """When it last started or went on."""
     seconds: float = 0.0

@@ -94,7 +94,7 @@ class Batcher:
             model, tokens = batch.sentences[0].model, sum(sentence.tokens for sentence in batch.sentences)
             engine = model.translator.engine.name
             self.metrics.count_batch(model.name, engine, tokens, translations, batch.seconds)
-            _log_batch(batch, model.name, engine)
+            _report_batch(batch, model.name, engine)
 
 
 def _translate_sentences(sentences: Sequence[QueuedSentence], batch_tokens: int) -> list[Outcome]:
@@ -121,16 +121,24 @@ def _request_names(sentences: Sequence[QueuedSentence]) -> list[str]:
     return list(dict.fromkeys(sentence.request.name for sentence in sentences if sentence.request))
 
 
-def _log_batch(batch: Batch, model: str, engine: str) -> None:
-    details = fields(
-        model=model,
-        engine=engine,
-        sentences=len(batch.sentences),
-        positions=batch.price,
-        computing_seconds=round(batch.seconds, 4),
-        requests=_request_names(batch.sentences),
+def _report_batch(batch: Batch, model: str, engine: str) -> None:
+    """Log a batch, and add it to the traces of its requests."""
+    details: dict[str, str | int | float] = {
+        "model": model,
+        "engine": engine,
+        "sentences": len(batch.sentences),
+        "positions": batch.price,
+        "computing_seconds": round(batch.seconds, 4),
+    }
+    names = _request_names(batch.sentences)
+    batch_log.debug(
+        "batch of %d in %.3f s", len(batch.sentences), batch.seconds, extra=fields(**details, requests=names)
     )
-    batch_log.debug("batch of %d in %.3f s", len(batch.sentences), batch.seconds, extra=details)
+    for request in {sentence.request for sentence in batch.sentences if sentence.request and sentence.request.trace}:
+        assert request.trace is not None
+        arrived = min(sentence.arrived for sentence in batch.sentences if sentence.request is request)
+        waiting = {"waiting_seconds": round(batch.started - arrived, 4)}
+        request.trace.add_batch("batch", batch.started, details | waiting)
 
 
 def _set_results(sentences: Sequence[QueuedSentence], outcomes: Sequence[Outcome]) -> None:

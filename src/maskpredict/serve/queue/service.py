@@ -107,6 +107,7 @@ class TranslationService:
         self._check_work(sum(sentence.price for sentence in sentences), timeout_factor)
         seconds, present = timeout_factor * self.config.timeout, caller()
         queued = self._queue.admit(present.client, present.request_id, sentences, seconds)
+        queued.trace = present.trace
         accepted = AcceptedRequest(sentences, queued, loop.time() + seconds, seconds)
         present.ended.callback(self._end, accepted, present)
         self._queue.put(queued, sentences[: self._queue.window])

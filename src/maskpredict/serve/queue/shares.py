@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from maskpredict.serve.queue.batch import QueuedSentence
+    from maskpredict.serve.tracing import RequestTrace
 
 
 @dataclass(eq=False)
@@ -52,6 +53,8 @@ class QueuedRequest:
     """Computing time it has had."""
     in_progress: int = 0
     """Number of its sentences in batches that have started."""
+    trace: RequestTrace | None = None
+    """Its OpenTelemetry trace, if the service makes any."""
 
     @property
     def can_start(self) -> bool:
