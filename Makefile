@@ -8,7 +8,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 TOO_OLD := maskpredict needs Python 3.11 or newer; name one, as in: make PYTHON=/usr/bin/python3.12
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test lint torture soak constraints
+.PHONY: help demo serve test lint torture soak image constraints
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ torture: .venv/.installed-dev ## kill verbs, send random requests to a server; m
 
 soak: .venv/.installed-dev ## run a server and a training run for a long time; make soak MINUTES=30
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m tests.soak.soak --minutes $(or $(MINUTES),30)
+
+image: ## carry out the Dockerfile without Docker, in a fresh Debian; needs root and debootstrap
+	$(PYTHON) deploy/try_dockerfile.py
 
 # Keeps the versions that still fit; make constraints UPGRADE=--upgrade takes the newest of all packages.
 constraints: $(BIN)/uv ## pin the versions of all dependencies, for every Python and platform

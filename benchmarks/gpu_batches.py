@@ -23,7 +23,7 @@ from maskpredict import Translator
 from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.decoding.masked import MaskedDecoder
 from maskpredict.engines.cuda import capture_shape
-from maskpredict.engines.cuda.captures import Captures
+from maskpredict.engines.cuda.captures import CMLMCaptures
 from maskpredict.engines.cuda.engine import CudaEngine
 from maskpredict.systems.cmlm import CMLM
 
@@ -116,7 +116,7 @@ def throughput(
     engine, decoder = engine_of(translator), translator.decoder
     assert isinstance(engine.system, CMLM)
     capture_shape.BEST_POSITIONS, capture_shape.MAX_POSITIONS = positions, 2 * positions + 16_384
-    engine.captures = Captures(engine.system)
+    engine.captures = CMLMCaptures(engine.system)
     for _ in range(3):  # seen, recorded, and once more
         translator.translate(sources, **settings)
 

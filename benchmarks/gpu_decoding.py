@@ -24,11 +24,9 @@ from torch.profiler import ProfilerActivity, profile
 
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.engines.cuda.captured_search import SearchCaptures
-from maskpredict.engines.cuda.captures import Captures
 from maskpredict.engines.cuda.engine import CudaEngine
 from maskpredict.runtime.translation import Translation
 from maskpredict.runtime.translator import Translator
-from maskpredict.systems.cmlm import CMLM
 
 SENTENCES = 100
 LENGTH = 27
@@ -163,8 +161,8 @@ def go(translator: Translator, way: str) -> None:
     assert isinstance(engine, CudaEngine)
     engine.capturing = way != "plain"
     engine.searches = SearchCaptures(fusing=way == "fused")
-    if isinstance(engine.system, CMLM):
-        engine.captures = Captures(engine.system, fusing=way == "fused")
+    if engine.captures is not None:
+        engine.captures = type(engine.captures)(engine.system, fusing=way == "fused")
 
 
 def is_fused(translator: Translator) -> bool:

@@ -26,6 +26,7 @@ from maskpredict.corpus.dataset import Dataset, ParallelIds
 from maskpredict.kernels import short_attention
 from maskpredict.model.config import ModelConfig, preset
 from maskpredict.systems import find_system, vocabulary_of
+from maskpredict.systems.alignment import Alignment
 from maskpredict.systems.autoregressive import Autoregressive
 from maskpredict.systems.base import System
 from maskpredict.training.config import OptimizerConfig
@@ -34,6 +35,7 @@ from maskpredict.training.engine import CapturedEngine, EagerEngine, TrainingEng
 from maskpredict.training.loader import Position, UpdateLoader, to_batch
 from maskpredict.training.optimizer import Optimizer
 
+SYSTEMS = ("autoregressive", "cmlm", "alignment")
 ENGINES = ("padded eager", "packed eager", "packed captured", "short-row attention captured", "compiled")
 TOKENS, MAX_LENGTH = 32_768, 127
 LONGEST = short_attention.MAX_LENGTH
@@ -65,10 +67,10 @@ class Measurement:
 
 
 def main(data: Path, results: Path, engines: Sequence[str]) -> None:
-    """Measure the engines for both systems; write and print the results."""
+    """Measure the engines for all systems; write and print the results."""
     dataset = Dataset(data)
     measured = []
-    for name in ("autoregressive", "cmlm"):
+    for name in SYSTEMS:
         for engine in engines:
             measured.append(measure(name, engine, dataset))
             print(measured[-1], flush=True)
@@ -82,8 +84,9 @@ def measure(name: str, kind: str, dataset: Dataset) -> Measurement:
     """Train a base model for a moment with one engine."""
     torch.manual_seed(1)
     torch.cuda.reset_peak_memory_stats()
-    shape = preset("base", {"norm": "pre", "dropout": 0.0})
+    shape = preset("base", {"norm": "pre", "dropout": 0.0, "ctc_positions": 2})
     system = find_system(name)(shape, vocabulary_of(dataset.tokenizers)).cuda().train()
+    system.set_progress(0.0)
     split = dataset.split("train")
     batches = (PaddedBatches if kind.startswith("padded") else PackedBatches)(
         split, system.special, tokens=TOKENS, max_length=MAX_LENGTH, slot=system.reserves_slot, seed=1
@@ -150,6 +153,9 @@ def flops_per_target_token(system: System, split: ParallelIds, shape: ModelConfi
     decoder = shape.decoder_layers * (6 * d * d + 2 * d * h)
     predicted = 1.0 if isinstance(system, Autoregressive) else 0.53
     sources = float((split.source.lengths.mean() + 1) / (split.target.lengths.mean() + 1))
+    if isinstance(system, Alignment):  # the decoder runs once more, forward only, to find the best alignments
+        position = decoder + d * system.vocabulary.target_size
+        return 6 * encoder * sources + 8 * position * shape.ctc_positions * sources
     return 6 * (encoder * sources + decoder + predicted * d * system.vocabulary.target_size)
 
 

@@ -80,6 +80,7 @@ CASES = [
     Case("one shot", {"strategy": "one_shot", "length_candidates": 2}, STRATEGIES),
     Case("easy first", {"strategy": "easy_first", "length_candidates": 2}, STRATEGIES),
     Case("left to right", {"strategy": "left_to_right", "length_candidates": 1}, STRATEGIES),
+    Case("random order", {"strategy": "random_order", "length_candidates": 2, "seed": 3}, STRATEGIES),
     Case("three hypotheses", {"iterations": 3, "length_candidates": 4, "num_hypotheses": 3}, N_BEST),
     Case("pinned words", {"iterations": 4, "length_candidates": 3}, PINS),
     Case("gaps of a known size", {"iterations": 4, "length_candidates": 3}, GAPS),

@@ -5,11 +5,14 @@ Each word of `xx` has one translation in `yy`, its letters reversed and capitali
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,28 +83,58 @@ def toy_tokenizers() -> Tokenizers:
     return learn_tokenizers(pairs, VocabularyConfig(size=90))
 
 
+MakeOnce = Callable[[str, Callable[[Path], object]], Path]
+"""Returns the folder of a name, made by the first of pytest's workers that asks for it; the others wait."""
+
+
 @pytest.fixture(scope="session")
-def cmlm_folder(toy_tokenizers: Tokenizers, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def make_once(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> MakeOnce:
+    """Makes folders that all workers share: training a model in each of them would take twice the time."""
+    shared = tmp_path_factory.getbasetemp()
+    if worker_id != "master":
+        shared = shared.parent
+
+    def make_once(name: str, make: Callable[[Path], object]) -> Path:
+        folder, finished = shared / name, shared / f"{name}.finished"
+        with (shared / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed
+            if not finished.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                make(folder)
+                finished.touch()
+        return folder
+
+    return make_once
+
+
+@pytest.fixture(scope="session")
+def cmlm_folder(toy_tokenizers: Tokenizers, make_once: MakeOnce) -> Path:
     """A CMLM that has learned most of the words."""
-    return _train("cmlm", toy_tokenizers, tmp_path_factory.mktemp("models") / "cmlm")
+    return make_once("cmlm", partial(_train, "cmlm", toy_tokenizers))
 
 
 @pytest.fixture(scope="session")
-def autoregressive_folder(toy_tokenizers: Tokenizers, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def autoregressive_folder(toy_tokenizers: Tokenizers, make_once: MakeOnce) -> Path:
     """An autoregressive model that has learned most of the words."""
-    return _train("autoregressive", toy_tokenizers, tmp_path_factory.mktemp("models") / "autoregressive")
+    return make_once("autoregressive", partial(_train, "autoregressive", toy_tokenizers))
 
 
 @pytest.fixture(scope="session")
-def ctc_folder(toy_tokenizers: Tokenizers, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ctc_folder(toy_tokenizers: Tokenizers, make_once: MakeOnce) -> Path:
     """A CTC model that has learned most of the words."""
-    return _train("ctc", toy_tokenizers, tmp_path_factory.mktemp("models") / "ctc", steps=300)
+    return make_once("ctc", partial(_train, "ctc", toy_tokenizers, steps=300))
 
 
 @pytest.fixture(scope="session")
-def alignment_folder(toy_tokenizers: Tokenizers, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def alignment_folder(toy_tokenizers: Tokenizers, make_once: MakeOnce) -> Path:
     """An alignment model that has learned most of the words, and to revise them."""
-    return _train("alignment", toy_tokenizers, tmp_path_factory.mktemp("models") / "alignment", steps=400)
+    return make_once("alignment", partial(_train, "alignment", toy_tokenizers))
+
+
+@pytest.fixture(scope="session")
+def insertion_folder(toy_tokenizers: Tokenizers, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An insertion model that has learned when to end, and little else."""
+    return _train("insertion", toy_tokenizers, tmp_path_factory.mktemp("models") / "insertion", steps=150)
 
 
 @pytest.fixture(scope="session")
@@ -114,7 +147,7 @@ def decoder_of() -> Callable[[System], Decoder]:
     return make
 
 
-def _train(name: str, tokenizers: Tokenizers, folder: Path, steps: int = 400) -> Path:
+def _train(name: str, tokenizers: Tokenizers, folder: Path, steps: int = 400) -> None:
     torch.manual_seed(1)
     system = find_system(name)(CONFIG, vocabulary_of(tokenizers))
     optimizer = torch.optim.AdamW(system.parameters(), lr=5e-3)
@@ -128,7 +161,6 @@ def _train(name: str, tokenizers: Tokenizers, folder: Path, steps: int = 400) ->
     suppressed = [special.pad, special.bos, special.mask]
     generation = {"suppress_tokens": suppressed}
     ModelFolder(name, CONFIG, Languages("xx", "yy"), tokenizers, weights_of(system), generation).write(folder)
-    return folder
 
 
 def _batch(system: System, tokenizers: Tokenizers, seed: int) -> Batch:

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
 
+from maskpredict.export.browser_runtime import PACKAGE, VERSION
 from maskpredict.languages import Languages
 from maskpredict.model.folder import ModelFolder
 
@@ -75,7 +76,7 @@ class Visit:
         self.page, self.url = page, url
         self.requested: list[str] = []
         self.asked: list[dict[str, Any]] = []
-        """Bodies of the requests for translations."""
+        """Bodies of the requests for translations of texts."""
         self.complaints: list[str] = []
         page.on("request", self._request)
         page.on("console", self._console)
@@ -83,7 +84,7 @@ class Visit:
 
     def _request(self, request: Request) -> None:
         self.requested.append(request.url)
-        if "/v1/" in request.url:
+        if "/v1/" in request.url and request.headers.get("content-type") == "application/json":
             self.asked.append(json.loads(request.post_data or "null"))
 
     def _console(self, message: ConsoleMessage) -> None:
@@ -204,3 +205,49 @@ def host(browser: Browser) -> Iterator[Callable[[Path], str]]:
             return f"http://127.0.0.1:{port[1]}/"
 
         yield serve
+
+
+def left_out(sentence: str) -> None:
+    """Leave tests out where something is missing, except in CI, where it must be there."""
+    (pytest.fail if os.environ.get("CI") else pytest.skip)(sentence)
+
+
+@pytest.fixture(scope="module")
+def runtime(browser: Browser) -> Path:
+    """The npm package onnxruntime-web, fetched once and kept in the virtual environment."""
+    kept = Path(sys.prefix) / "share" / f"{PACKAGE}-{VERSION}.tgz"
+    if not kept.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            left_out(f"there is no npm to fetch {PACKAGE}, so exported pages were not run; apt-get install npm adds it")
+        place = kept.with_name(f"{kept.name}.{os.getpid()}")
+        place.mkdir(parents=True)
+        subprocess.run([str(npm), "pack", f"{PACKAGE}@{VERSION}", "--pack-destination", place], check=True)
+        next(place.glob("*.tgz")).rename(kept)
+        place.rmdir()
+    return kept
+
+
+@pytest.fixture
+def open_page(url: str, new_context: Callable[..., BrowserContext]) -> Iterator[Callable[..., Page]]:
+    """Opens the page. At the end nothing may have been asked elsewhere, and nothing complained about."""
+    requested: list[str] = []
+    complaints: list[str] = []
+
+    def hear(message: ConsoleMessage) -> None:
+        # The browser asks for the tab's icon again when the page's address changes.
+        if not message.location["url"].endswith("/icon.svg"):
+            complaints.append(f"{message.type}: {message.text} {message.location}")
+
+    def make(fragment: str = "", **options: Any) -> Page:
+        page = new_context(**options).new_page()
+        page.context.on("request", lambda request: requested.append(request.url))
+        page.on("console", hear)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(url + fragment)
+        return page
+
+    yield make
+    assert requested
+    assert [address for address in requested if not address.startswith(url)] == []
+    assert complaints == []

@@ -2,44 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from maskpredict import Translator
 from maskpredict.export import export_browser
-from maskpredict.export.browser_runtime import PACKAGE, VERSION
 from maskpredict.runtime.lines import Line
-from tests.conformance import CASES, EARLY_EXIT, LENGTHS, PASSES_N, PLAIN, Answer, Step, assert_same
+from tests.conformance import CASES, EARLY_EXIT, LENGTHS, PASSES_N, PLAIN, Answer, assert_same
 
-
-def left_out(sentence: str) -> None:
-    """Leave tests out where something is missing, except in CI, where it must be there."""
-    (pytest.fail if os.environ.get("CI") else pytest.skip)(sentence)
-
-
-@pytest.fixture(scope="module")
-def runtime(browser: Browser) -> Path:
-    """The npm package onnxruntime-web, fetched once and kept in the virtual environment."""
-    kept = Path(sys.prefix) / "share" / f"{PACKAGE}-{VERSION}.tgz"
-    if not kept.exists():
-        npm = shutil.which("npm")
-        if npm is None:
-            left_out(f"there is no npm to fetch {PACKAGE}, so exported pages were not run; apt-get install npm adds it")
-        place = kept.with_name(f"{kept.name}.{os.getpid()}")
-        place.mkdir(parents=True)
-        subprocess.run([str(npm), "pack", f"{PACKAGE}@{VERSION}", "--pack-destination", place], check=True)
-        next(place.glob("*.tgz")).rename(kept)
-        place.rmdir()
-    return kept
+from .asking import answer_of, ask, text_of
 
 
 @pytest.fixture(scope="module")
@@ -58,57 +34,9 @@ def url(pages: dict[str, Path], host: Callable[[Path], str]) -> str:
     return f"{host(pages['float32'].parent)}float32/"
 
 
-@pytest.fixture
-def open_page(url: str, new_context: Callable[..., BrowserContext]) -> Iterator[Callable[..., Page]]:
-    """Opens the page. At the end nothing may have been asked elsewhere, and nothing complained about."""
-    requested: list[str] = []
-    complaints: list[str] = []
-
-    def hear(message: ConsoleMessage) -> None:
-        # The browser asks for the tab's icon again when the page's address changes.
-        if not message.location["url"].endswith("/icon.svg"):
-            complaints.append(f"{message.type}: {message.text} {message.location}")
-
-    def make(fragment: str = "", **options: Any) -> Page:
-        page = new_context(**options).new_page()
-        page.context.on("request", lambda request: requested.append(request.url))
-        page.on("console", hear)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(url + fragment)
-        return page
-
-    yield make
-    assert requested
-    assert [address for address in requested if not address.startswith(url)] == []
-    assert complaints == []
-
-
 @pytest.fixture(scope="module")
 def ours(cmlm_folder: Path) -> Translator:
     return Translator(cmlm_folder, device="cpu", compute_type="float32")
-
-
-def ask(page: Page, *questions: tuple[str, dict[str, Any]]) -> list[Any]:
-    """What the page's worker answers to questions, one after the other."""
-    script = """async (questions) => {
-        const { createEngine } = await import(new URL("page/engine.js", document.baseURI));
-        const quiet = { onLoading() {}, onReady() {}, onFailed(sentence) { throw new Error(sentence); } };
-        const engine = createEngine(quiet);
-        const answers = [];
-        for (const [verb, given] of questions) {
-            answers.push(await new Promise((onAnswer, refuse) => {
-                engine.ask(verb, given, { onAnswer, onTrouble: (sentence) => refuse(new Error(sentence)) });
-            }));
-        }
-        return answers;
-    }"""
-    answers: list[Any] = page.evaluate(script, questions)
-    return answers
-
-
-def text_of(sentences: list[str]) -> str:
-    """Sentences as a text that is split into the same ones."""
-    return "\n".join(sentences)
 
 
 PLAIN_CASES = [case for case in CASES if case.feature in (PLAIN, PASSES_N, EARLY_EXIT, LENGTHS)]
@@ -123,16 +51,6 @@ def test_every_sentence_is_translated_as_in_python(
         expected = ours.translate(sentences, raw=True, trace=True, **case.settings)
         assert answer["translatedText"] == text_of([own.text for own in expected]), case.name
         assert_same([answer_of(found) for found in answer["sentences"]], [Answer.of(own) for own in expected])
-
-
-def answer_of(found: dict[str, Any]) -> Answer:
-    """A sentence of the page's answer."""
-    candidates = [
-        [Step(step["masked"], step["tokens"]) for step in one["passes"]] for one in found["trace"]["candidates"]
-    ]
-    chosen = found["trace"]["chosen"]
-    tokens = candidates[chosen][-1].tokens
-    return Answer(tokens, found["score"], found["passes"], found["lengths"], chosen, candidates)
 
 
 def test_pins_and_given_words_are_kept_as_in_python(

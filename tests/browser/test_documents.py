@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import Page, expect
 
+from maskpredict.serve.queue.documents import FIRST_SENTENCES
+
 if TYPE_CHECKING:
     from tests.browser.conftest import Visit
 
@@ -36,6 +38,24 @@ def test_a_dropped_document_is_translated_and_offered_for_download(visit: Visit,
     assert "bane" not in text
 
 
+def test_a_document_can_be_chosen_instead_of_dropped(visit: Visit) -> None:
+    page = visit.open("#from=xx&to=yy")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Open a document").click()
+    chooser.value.set_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"bane kosa."})
+    expect(page.locator(".document a")).to_have_text("a.txt")
+
+
+def test_progress_and_the_first_sentences_are_shown(visit: Visit) -> None:
+    page = visit.open("#from=xx&to=yy")
+    lines = [f"bane kosa{' luri' * length}." for length in range(FIRST_SENTENCES + 3)]
+    drop(page, "a.txt", "\n".join(lines))
+    expect(page.locator(".document a")).to_be_visible()
+    expect(page.locator(".document")).to_contain_text(f"{len(lines)} of {len(lines)} sentences")
+    assert page.locator(".preview dt").all_inner_texts() == lines[:4]
+    assert all(page.locator(".preview dd").all_inner_texts())
+
+
 def test_a_document_that_cannot_be_translated_is_explained(visit: Visit) -> None:
     page = visit.open("#from=xx&to=yy")
     drop(page, "letter.docx", "no archive")
@@ -45,7 +65,7 @@ def test_a_document_that_cannot_be_translated_is_explained(visit: Visit) -> None
 
 def test_a_translation_can_be_cancelled(visit: Visit) -> None:
     page = visit.open("#from=xx&to=yy")
-    page.route("**/translate_file", lambda route: None)  # no answer comes
+    page.route("**/v1/documents", lambda route: None)  # no answer comes
     drop(page, "a.txt", "bane.")
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator("#document")).to_be_empty()

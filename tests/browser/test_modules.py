@@ -57,3 +57,24 @@ def test_what_makes_no_sense_in_an_address_is_as_by_default(visit: Visit) -> Non
     for fragment, expected in cases:
         state = call(page, "address", "readAddress", fragment)
         assert {name: state[name] for name in expected} == expected
+
+
+def test_the_words_of_a_text_are_found_among_its_tokens(visit: Visit) -> None:
+    page = visit.open()
+    tokens = ["▁The", "▁um", "brella", ".", "</s>", "▁lost"]
+    assert call(page, "tokens", "placesOfWords", tokens, "The umbrella.") == [0, 1]
+    assert call(page, "tokens", "placesOfWords", tokens, "The big umbrella.") is None
+    assert call(page, "tokens", "lettersOf", tokens, {"start": 1, "end": 4}) == {"start": 1, "end": 3}
+    assert call(page, "tokens", "lettersOf", tokens, {"start": 3, "end": 4}) is None
+    assert call(page, "tokens", "lettersOf", tokens, {"start": 5, "end": 6}) is None
+    assert call(page, "tokens", "ended", tokens) == ["▁The", "▁um", "brella", ".", "</s>"]
+
+
+def test_terms_are_read_as_they_are_written(visit: Visit) -> None:
+    page = visit.open()
+    terms = [{"source": "Haus", "target": "house", "soft": False}, {"source": "rot", "target": "red", "soft": True}]
+    assert call(page, "terms", "parseTerms", call(page, "terms", "writtenTerms", terms)) == terms
+    assert call(page, "terms", "parseTerms", 'a,"b, ""c"""\r\n\r\nhalf\r\nd,e,soft', {"csv": True}) == [
+        {"source": "a", "target": 'b, "c"', "soft": False},
+        {"source": "d", "target": "e", "soft": True},
+    ]

@@ -34,6 +34,13 @@ def test_words_keep_their_emphasis(tmp_path: Path) -> None:
     assert "`f(x)`" in text
 
 
+def test_a_glossary_is_for_documents_too(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("Der Bericht ist **lang**.\n", encoding="utf-8")
+    (tmp_path / "terms.tsv").write_text("Bericht\tdossier\n", encoding="utf-8")
+    assert run(tmp_path / "a.md", "-o", tmp_path / "b.md", "--glossary", tmp_path / "terms.tsv").returncode == 0
+    assert (tmp_path / "b.md").read_text(encoding="utf-8") == "The dossier is **long**.\n"
+
+
 @pytest.mark.parametrize(
     ("name", "options", "sentence"),
     [
@@ -42,6 +49,7 @@ def test_words_keep_their_emphasis(tmp_path: Path) -> None:
         ("a.docx", ["-o", "b.txt"], "formats are not converted"),
         ("a.html", ["-o", "b.html", "--pin", "x"], "for lines of text"),
         ("missing.docx", ["-o", "b.docx"], "cannot be read"),
+        ("a.html", ["-o", "b.html", "--glossary", "missing.tsv"], "cannot be read"),
     ],
 )
 def test_mistakes_are_explained_and_nothing_is_written(

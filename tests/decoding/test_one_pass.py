@@ -10,11 +10,11 @@ import pytest
 from maskpredict.decoding.decoder import Decoder
 from maskpredict.decoding.engine import Query
 from maskpredict.decoding.hypothesis import Request
-from maskpredict.decoding.settings import OnePassSettings
+from maskpredict.decoding.settings import FertilitySettings
 from maskpredict.systems.base import System
 
 REQUEST = Request((5, 6, 7, 2))
-SETTINGS = OnePassSettings(suppress_tokens=(0, 1, 4))
+SETTINGS = FertilitySettings(suppress_tokens=(0, 1, 4))
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from types import ModuleType
 
 import array_api_compat.numpy as numpy_arrays
@@ -42,6 +43,31 @@ def test_left_to_right_fixes_one_position_each_pass(xp: ModuleType) -> None:
     assert masked_places(xp, "left_to_right") == [[0, 1, 2, 3, 4], [1, 2, 3, 4], [2, 3, 4], [3, 4], [4]]
 
 
+def test_random_order_fixes_one_position_each_pass_in_an_order_of_its_seed_and_length(xp: ModuleType) -> None:
+    fixed = [(set(before) - set(after)).pop() for before, after in pairwise([*masked_places(xp, "random_order"), []])]
+    assert sorted(fixed) == [0, 1, 2, 3, 4]
+
+    def order(length: int, seed: int, padding: int = 0) -> list[int]:
+        width = length + padding
+        free_BT = xp.asarray([[place < length for place in range(width)]])
+        masked_BT, fixed = free_BT, []
+        for t in range(1, length + 1):
+            log_probs_BT = xp.asarray([[-1.0] * width])
+            step = Step(t, xp.asarray([length]), log_probs_BT, masked_BT, free_BT, masked_BT, seed=seed)
+            after_BT = STRATEGIES["random_order"].strategy(step)
+            fixed += sorted(set(places(masked_BT[0])) - set(places(after_BT[0])))
+            masked_BT = after_BT
+        return fixed
+
+    orders = [tuple(order(8, seed)) for seed in range(40)]
+    assert orders == [tuple(order(8, seed, padding=5)) for seed in range(40)]
+    assert len(set(orders)) > 35
+    assert all(sorted(one) == list(range(8)) for one in orders)
+    # No place comes first much more often than another.
+    firsts = [order(4, seed)[0] for seed in range(400)]
+    assert all(70 <= firsts.count(place) <= 130 for place in range(4))
+
+
 def test_one_shot_is_one_pass_whatever_was_asked(xp: ModuleType) -> None:
     assert masked_places(xp, "one_shot", iterations=10) == [[0, 1, 2, 3, 4]]
 
@@ -50,7 +76,7 @@ def test_mask_predict_masks_the_least_confident(xp: ModuleType) -> None:
     assert masked_places(xp, "mask_predict", iterations=3) == [[0, 1, 2, 3, 4], [0, 2, 4], [2]]
 
 
-@pytest.mark.parametrize("strategy", ["easy_first", "left_to_right"])
+@pytest.mark.parametrize("strategy", ["easy_first", "left_to_right", "random_order"])
 @pytest.mark.parametrize("iterations", [1, 10, "N"])
 def test_one_token_a_pass_takes_as_many_passes_as_tokens(xp: ModuleType, strategy: str, iterations: Iterations) -> None:
     assert STRATEGIES[strategy].count(xp.asarray([3, 8, 1]), iterations).tolist() == [3, 8, 1]

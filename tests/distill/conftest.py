@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from ctranslate2.converters import TransformersConverter
 
 from tests.distill import tiny_teachers
+
+if TYPE_CHECKING:
+    from tests.conftest import MakeOnce
 
 
 @dataclass(frozen=True)
@@ -63,11 +67,20 @@ def teacher_folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str],
 
 
 @pytest.fixture(scope="session")
-def marian_teacher(tmp_path_factory: pytest.TempPathFactory) -> TeacherFolders:
+def marian_teacher(make_once: MakeOnce) -> TeacherFolders:
     """A MarianMT model that has learned the toy language."""
-    root = tmp_path_factory.mktemp("marian")
-    folder = tiny_teachers.marian(root / "opus-mt", steps=400)
-    return TeacherFolders(folder, convert(folder, root / "opus-mt-ctranslate2", BOTH_SIDES))
+    return trained_marian(make_once)
+
+
+def trained_marian(make_once: MakeOnce) -> TeacherFolders:
+    """The same, for other folders of tests."""
+
+    def make(root: Path) -> None:
+        folder = tiny_teachers.marian(root / "opus-mt", steps=400)
+        convert(folder, root / "opus-mt-ctranslate2", BOTH_SIDES)
+
+    root = make_once("marian", make)
+    return TeacherFolders(root / "opus-mt", root / "opus-mt-ctranslate2")
 
 
 def convert(folder: Path, out: Path, files: tuple[str, ...]) -> Path:

@@ -131,6 +131,14 @@ FUSS[^1] UND 3 \\* 4.
     )
 
 
+def test_footnotes_stay_footnotes() -> None:
+    text = "Ein Satz[^1] geht[^b] weiter.\n\n[^1]: Im Laden.\n\n[^b]: http://x.de\n"
+    assert (
+        translated("a.md", text.encode()).decode()
+        == "EIN SATZ[^1] GEHT[^b] WEITER.\n\n[^1]: IM LADEN.\n\n[^b]: http://x.de\n"
+    )
+
+
 def test_a_translation_brings_no_marks_of_markdown() -> None:
     assert translated("a.md", b"Ja.", lambda _: "a *b* [c](d) <e>\n") == b"a \\*b\\* \\[c\\](d) \\<e>\n"
 
@@ -162,6 +170,12 @@ def test_messages_without_a_translation_get_one() -> None:
     ]  # fmt: skip
     assert catalogue[1].msgstr_plural == {0: "EIN HUND", 1: "VIELE HUNDE"}
     assert catalogue[0].tcomment == "Ein Kommentar"
+
+
+def test_only_the_translations_of_messages_are_new() -> None:
+    text = PO.replace('"Guten Morgen!"\nmsgstr ""', '"Guten Morgen!"\nmsgstr "GUTEN MORGEN!"')
+    text = text.replace('[0] ""\nmsgstr[1] ""', '[0] "EIN HUND"\nmsgstr[1] "VIELE HUNDE"')
+    assert translated("a.po", PO.encode()).decode() == text
 
 
 def test_yaml_keeps_names_comments_and_anchors() -> None:
@@ -204,9 +218,10 @@ def test_the_chapters_of_a_book_are_translated() -> None:
         "mimetype": b"application/epub+zip",
         "a.xhtml": chapter.encode(),
         "toc.ncx": contents.encode(),
+        "book.opf": b'<package xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>Ein Buch</dc:title></package>',
         "x.css": b"p {}",
     }
-    assert sentences("a.epub", archive(book)) == ["Ein Wort.", "Kapitel eins"]
+    assert sentences("a.epub", archive(book)) == ["Ein Wort.", "Kapitel eins", "Ein Buch"]
     assert b"<p>EIN <i>WORT</i>.</p>" in translated_parts(archive(book))["a.xhtml"]
 
 

@@ -129,7 +129,7 @@ def test_other_models_are_refused(random_model: RandomModel, npm_package: Path, 
     cmlm = random_model("cmlm")
     dictionary = DictionaryTokenizer(["<s>", "<pad>", "</s>", "<unk>", "<mask>", "a"], cmlm.tokenizers.source.special)
     for model, sentence in [
-        (random_model("autoregressive"), "it takes cmlm models, not autoregressive ones"),
+        (random_model("autoregressive"), "it takes cmlm and alignment models, not autoregressive ones"),
         (replace(cmlm, tokenizers=Tokenizers(dictionary, dictionary)), "this imported model has a dictionary"),
         (replace(cmlm, tokenizers=Tokenizers(*[unigrams(cmlm)] * 2)), "it supports SentencePiece BPE"),
     ]:

@@ -22,7 +22,8 @@ from triton.runtime.jit import JITFunction
 
 from maskpredict.decoding.beam import BeamDecoder
 from maskpredict.decoding.hypothesis import Request
-from maskpredict.decoding.settings import BeamSettings, MaskPredictSettings
+from maskpredict.decoding.settings import AlignmentSettings, BeamSettings, MaskPredictSettings
+from maskpredict.engines.cuda.alignment_captures import FusedAlignment
 from maskpredict.engines.cuda.capture import Capture, capture_inputs
 from maskpredict.engines.cuda.capture_shape import CaptureShape
 from maskpredict.engines.cuda.engine import CudaEngine
@@ -82,6 +83,18 @@ def mask_predict() -> None:
     best(torch.zeros(64, VOCABULARY, dtype=torch.float16))
 
 
+def alignments() -> None:
+    """A sentence in two passes, and a batch in one."""
+    alignment = system("alignment")
+    fused = FusedTransformer(alignment.transformer, fused_ops)
+    for sentences, passes in ((1, 2), (8, 1)):
+        group = [SENTENCE] * sentences
+        shape = CaptureShape.of_alignments(group, AlignmentSettings(passes), CONFIG.ctc_positions)
+        assert shape is not None
+        capture = Capture(alignment, shape, FusedAlignment(alignment, fused, draft_step, shape))
+        capture.begin(capture_inputs(group, shape, alignment.special.pad))
+
+
 def beam_search() -> None:
     """Some steps of one beam and of five."""
     autoregressive = system("autoregressive")
@@ -125,5 +138,6 @@ if __name__ == "__main__":
     ):
         with torch.inference_mode():
             mask_predict()
+            alignments()
             beam_search()
         training()

@@ -13,6 +13,7 @@ import pytest
 LAUNCHED = {
     *("_embed", "_linear", "_attend_prefix", "_cross_attend", "_begin", "_between_passes", "_best"),  # mask-predict
     *("_normed", "_block_bests"),
+    *("_begin_alignments", "_add_words"),  # alignments
     *("_attend", "_scan", "best_of_groups", "continue_beams"),  # beam search
     *("_forward", "_backward", "_sum_alignments", "_find_best"),  # training
 }

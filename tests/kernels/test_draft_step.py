@@ -10,7 +10,7 @@ import torch
 from maskpredict.engines.cuda import draft_step_reference
 from maskpredict.engines.cuda.draft_step_check import matches_reference
 from maskpredict.engines.cuda.draft_step_reference import DraftOps, max_masked, prune
-from maskpredict.kernels.fixed_drafts import FixedDrafts
+from maskpredict.kernels.fixed_drafts import Blank, FixedDrafts
 from maskpredict.kernels.reference import BlockBests
 
 PAD, MASK = 0, 4
@@ -70,6 +70,34 @@ def test_all_passes(
     gpu_draft_ops.take_predictions(made[0], bests)
     draft_step_reference.take_predictions(made[1], bests)
     assert_same(*made)
+
+
+@pytest.mark.parametrize(("sentences", "width"), [(1, 8), (3, 40), (2, 128)])
+@pytest.mark.parametrize("threshold", [None, 0.4])
+def test_all_passes_over_alignments(
+    gpu_draft_ops: DraftOps, kernel_device: torch.device, sentences: int, width: int, threshold: float | None
+) -> None:
+    blank = Blank(predicted=MASK, shown=1)
+    lengths_B = torch.arange(1, sentences + 1).to(kernel_device) * (width // 2 // sentences)
+    made = []
+    for ops in (gpu_draft_ops, draft_step_reference):
+        made.append(FixedDrafts.empty(sentences, width, kernel_device))
+        ops.begin_alignments(made[-1], lengths_B, 2, 4, PAD, MASK)
+    assert_same(*made)
+    assert made[0].lengths_R.tolist() == (2 * lengths_B).tolist()
+    for t in (1, 2, 3, 4):
+        rows = sentences * max_masked(width, 4, t - 1, blank)
+        bests = predictions(rows, 9, kernel_device, seed=t)
+        bests.token_GN[:, torch.rand(rows) < 0.5] = MASK  # about as many blanks as words
+        for drafts, ops in zip(made, (gpu_draft_ops, draft_step_reference), strict=True):
+            rounded = replace(bests, total_GN=bests.total_GN.round())  # rounding must not make different ties
+            if t == 4:
+                ops.take_predictions(drafts, rounded, blank)
+            else:
+                ops.take_and_mask_again(drafts, rounded, t, MASK, threshold, blank)
+        assert_same(*made)
+        assert not (made[0].tokens_RW == MASK).any()
+        assert (made[0].tokens_RW == blank.shown).any()
 
 
 def test_the_kernels_pass_the_self_check(gpu_draft_ops: DraftOps, kernel_device: torch.device) -> None:

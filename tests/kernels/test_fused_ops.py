@@ -205,6 +205,16 @@ def test_embeddings(gpu_ops: Ops, kernel_device: torch.device, first: int, slot:
 
 
 @torch.inference_mode()
+@pytest.mark.parametrize("kind", [torch.int32, torch.int64])
+def test_words_that_an_alignment_shows(gpu_ops: Ops, kernel_device: torch.device, kind: torch.dtype) -> None:
+    tokens, states = numbers(11, 96, device=kernel_device), numbers(2, 9, 96, device=kernel_device, seed=2)
+    ids = (torch.arange(2 * 13, device=kernel_device, dtype=kind) % 11).view(2, 13)[:, :9]
+    got, wanted = (ops.add_words(states, ids, tokens, 9.8, 4) for ops in (gpu_ops, reference))
+    assert torch.equal(got, wanted)
+    assert torch.equal(got[ids == 4], states[ids == 4])
+
+
+@torch.inference_mode()
 @pytest.mark.parametrize(("sentences", "drafts", "queries", "keys"), [(1, 1, 48, 48), (2, 3, 5, 33), (3, 1, 17, 8)])
 def test_attention_to_the_first_keys(
     gpu_ops: Ops, kernel_device: torch.device, sentences: int, drafts: int, queries: int, keys: int

@@ -14,8 +14,9 @@ from maskpredict.decoding.beam import BeamDecoder
 from maskpredict.decoding.candidates import ranked
 from maskpredict.decoding.decoder import Decoder
 from maskpredict.decoding.hypothesis import Request
-from maskpredict.decoding.settings import BeamSettings, MaskPredictSettings
-from maskpredict.engines.cuda.capture import Capture, capture_inputs, finished
+from maskpredict.decoding.settings import AlignmentSettings, BeamSettings, MaskPredictSettings
+from maskpredict.engines.cuda.alignment_captures import FusedAlignment
+from maskpredict.engines.cuda.capture import Capture, capture_inputs, finished, finished_alignments
 from maskpredict.engines.cuda.capture_shape import CaptureShape
 from maskpredict.engines.cuda.draft_step_reference import DraftOps
 from maskpredict.engines.cuda.engine import CudaEngine
@@ -25,6 +26,7 @@ from maskpredict.engines.cuda.selfcheck import fused_if_equal
 from maskpredict.kernels.reference import Ops
 from maskpredict.model.config import ModelConfig
 from maskpredict.systems import Vocabulary, find_system
+from maskpredict.systems.alignment import Alignment
 from maskpredict.systems.autoregressive import Autoregressive
 from maskpredict.systems.base import System
 from maskpredict.systems.cmlm import CMLM
@@ -86,6 +88,31 @@ def test_mask_predict(
         assert best.ids == plain[0].ids
         assert best.passes == plain[0].passes
         assert best.score == pytest.approx(plain[0].score, abs=1e-3)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("settings", [AlignmentSettings(1), AlignmentSettings(3, threshold=0.5)], ids=str)
+def test_mask_predict_over_alignments(
+    gpu_ops: Ops,
+    gpu_draft_ops: DraftOps,
+    kernel_device: torch.device,
+    settings: AlignmentSettings,
+    decoder_of: Callable[[System], Decoder],
+) -> None:
+    system, settings = small("alignment", kernel_device), replace(settings, suppress_tokens=(0, 1))
+    assert isinstance(system, Alignment)
+    group = requests(2)
+    shape = CaptureShape.of_alignments(group, settings, system.config.ctc_positions)
+    assert shape is not None
+    transformer = FusedTransformer(system.transformer, gpu_ops)
+    capture = Capture(system, shape, FusedAlignment(system, transformer, gpu_draft_ops, shape))
+    capture.begin(capture_inputs(group, shape, system.special.pad))
+    actual = finished_alignments(capture.results(), shape, len(group))
+    for (row,), (plain,) in zip(actual, decoder_of(system).translate(group, settings), strict=True):
+        said = [token for place, token in enumerate(row.ids) if token != 1 and row.ids[:place][-1:] != [token]]
+        assert said == plain.ids
+        assert row.passes == plain.passes
+        assert row.score == pytest.approx(plain.score, abs=1e-3)
 
 
 @torch.inference_mode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -12,6 +13,7 @@ from maskpredict.errors import UserError
 from maskpredict.model.batch import Tokens, pad
 from maskpredict.model.config import PRESETS, ModelConfig, preset
 from maskpredict.model.layout import Packed, Padded
+from maskpredict.model.parameter_shapes import parameter_shapes
 from maskpredict.model.transformer import Transformer
 
 MakeTransformer = Callable[..., Transformer]
@@ -194,9 +196,15 @@ def test_presets_are_the_papers_sizes_with_the_authors_choices(
     assert (config.scale_embeddings, config.embeddings, config.dropout) == (False, "shared", 0.3)
 
 
+def test_a_compact_alignment_model_takes_less_than_twelve_megabytes_in_eight_bits() -> None:
+    shapes = parameter_shapes("alignment", PRESETS["compact"], 8_000, 8_000)
+    assert shapes is not None
+    assert sum(math.prod(shape) for shape in shapes.values()) < 11.2e6  # the vocabulary's file takes the rest
+
+
 def test_a_preset_can_be_changed_and_mistakes_are_named() -> None:
     assert preset("base", {"norm": "pre"}).norm == "pre"
-    with pytest.raises(UserError, match="no model preset 'bsae'; choose one of tiny, small, base, large"):
+    with pytest.raises(UserError, match="no model preset 'bsae'; choose one of tiny, compact, small, base, large"):
         preset("bsae", {})
     with pytest.raises(UserError, match=r"did you mean 'model\.dropout'"):
         preset("base", {"dropuot": 0.1})

@@ -7,9 +7,14 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.conftest import MakeOnce
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,15 +42,16 @@ class Installation:
 
 
 @pytest.fixture(scope="session")
-def runtime(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+def runtime(make_once: MakeOnce, tmp_path_factory: pytest.TempPathFactory) -> Installation:
     """The package alone: `pip install maskpredict`."""
-    return _install(tmp_path_factory.mktemp("runtime"))
+    return _installation(make_once("runtime", _install), tmp_path_factory.mktemp("runtime"))
 
 
 @pytest.fixture(scope="session")
-def runtime_and_serve(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+def runtime_and_serve(make_once: MakeOnce, tmp_path_factory: pytest.TempPathFactory) -> Installation:
     """The package with one extra: `pip install 'maskpredict[serve]'`."""
-    return _install(tmp_path_factory.mktemp("serve"), ["serve"])
+    environment = make_once("runtime-and-serve", partial(_install, extras=["serve"]))
+    return _installation(environment, tmp_path_factory.mktemp("serve"))
 
 
 @pytest.fixture(scope="session")
@@ -54,11 +60,14 @@ def with_pytorch(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     return Installation(Path(sys.executable), tmp_path_factory.mktemp("with_pytorch"), dict(os.environ))
 
 
-def _install(folder: Path, extras: Sequence[str] = ()) -> Installation:
-    clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    subprocess.run(
-        [ROOT / "deploy" / "install.sh", folder / "environment", ",".join(extras)],
-        env={**clean, "PYTHON": sys.executable},
-        check=True,
-    )
-    return Installation(folder / "environment" / "bin" / "python", folder, clean)
+def _install(environment: Path, extras: Sequence[str] = ()) -> None:
+    command = [ROOT / "deploy" / "install.sh", environment, ",".join(extras)]
+    subprocess.run(command, env={**_clean_environment(), "PYTHON": sys.executable}, check=True)
+
+
+def _installation(environment: Path, folder: Path) -> Installation:
+    return Installation(environment / "bin" / "python", folder, _clean_environment())
+
+
+def _clean_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}

@@ -131,7 +131,19 @@ def test_gaps_are_filled_as_in_an_installation_with_pytorch(
 @pytest.mark.parametrize("verb", ["translate", "score"])
 def test_an_autoregressive_model_names_the_extra(runtime: Installation, autoregressive_folder: Path, verb: str) -> None:
     done = runtime.run("-m", "maskpredict.cli", verb, "-m", str(autoregressive_folder), input="bane.\tENAB.\n")
-    sentence = "error: models of the system autoregressive need PyTorch: pip install 'maskpredict[train]'.\n"
+    sentence = (
+        "error: to run models of the system autoregressive, the engine torch needs PyTorch: "
+        "pip install 'maskpredict[train]'.\n"
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
+
+
+@pytest.mark.parametrize("options", [("--engine", "torch"), ("--compute-type", "bfloat16")])
+def test_an_engine_that_is_not_installed_names_the_extra(runtime: Installation, options: tuple[str, str]) -> None:
+    done = runtime.run("-m", "maskpredict.cli", "translate", "-m", "de-en-shallow", *options, input="Guten Morgen!\n")
+    sentence = (
+        "error: to run models of the system cmlm, the engine torch needs PyTorch: pip install 'maskpredict[train]'.\n"
+    )
     assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
 
 

@@ -10,23 +10,38 @@ import pytest
 
 from maskpredict.paper.analyses import ANALYSES
 from maskpredict.paper.finding import read_finding, write_finding
-from maskpredict.paper.report.write import write_report
+from maskpredict.paper.report.overview import OVERVIEW_FILES, write_overview
+from maskpredict.paper.report.write import title_of, write_report
 
-RESULTS = Path(__file__).parents[2] / "results" / "de-en"
+RESULTS = Path(__file__).parents[2] / "results"
+ANALYSED = [path.parent for path in sorted(RESULTS.glob("*/report.md"))]
+KEPT = [(folder, name) for folder in ANALYSED for name in ANALYSES if (folder / f"{name}.json").exists()]
 
 
-@pytest.mark.parametrize("name", ANALYSES)
-def test_the_table_of_each_analysis_comes_from_its_numbers(name: str, tmp_path: Path) -> None:
-    finding = read_finding(RESULTS, ANALYSES[name])
+def test_there_are_results() -> None:
+    assert "de-en" in [folder.name for folder in ANALYSED]
+    assert len(KEPT) >= 12
+
+
+@pytest.mark.parametrize(("folder", "name"), KEPT, ids=lambda value: getattr(value, "name", value))
+def test_the_table_of_each_analysis_comes_from_its_numbers(folder: Path, name: str, tmp_path: Path) -> None:
+    finding = read_finding(folder, ANALYSES[name])
     assert finding is not None
     write_finding(tmp_path, replace(finding, analysis=replace(ANALYSES[name], draw=None)))
-    assert (tmp_path / f"{name}.md").read_text("utf-8") == (RESULTS / f"{name}.md").read_text("utf-8")
+    assert (tmp_path / f"{name}.md").read_text("utf-8") == (folder / f"{name}.md").read_text("utf-8")
     assert read_finding(tmp_path, ANALYSES[name]) == finding
 
 
-def test_the_report_comes_from_the_results(tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(RESULTS, tmp_path / "results"))
+@pytest.mark.parametrize("results", ANALYSED, ids=lambda folder: folder.name)
+def test_the_report_comes_from_the_results(results: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(results, tmp_path / "results"))
     published = {name: (folder / name).read_bytes() for name in ("report.md", "report.html")}
-    title = published["report.md"].decode().splitlines()[0].removeprefix("# ")
-    write_report(folder, title)
+    write_report(folder, title_of(folder))
+    assert {name: (folder / name).read_bytes() for name in published} == published
+
+
+def test_the_page_on_all_directions_comes_from_the_results(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(RESULTS, tmp_path / "results"))
+    published = {name: (folder / name).read_bytes() for name in OVERVIEW_FILES}
+    write_overview(folder)
     assert {name: (folder / name).read_bytes() for name in published} == published

@@ -26,6 +26,7 @@ TOY = Path(maskpredict.__file__).parent / "recipes" / "toy.yaml"
 SMALLER = "{like: student, data: distilled, changes: {model: {hidden: 64}}}"
 VARIANTS = [f"variants={{raw: {{like: student, data: raw}}, small: {SMALLER}}}"]
 ANALYZE = ["analyze={only: [main_table, distillation], limit: 4}"]
+AGAIN = ["analyze={only: [main_table, distillation], limit: 4, again: [{model: small}]}"]
 PIECE = 75
 
 
@@ -37,7 +38,7 @@ def work(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_variants_are_trained_and_the_report_is_published(small: Run, work: Path) -> None:
-    result = small("--work", "work", *VARIANTS, *ANALYZE)
+    result = small("--work", "work", *VARIANTS, *AGAIN)
     assert result.exit_code == 0, result.output
     assert {path.name for path in work.iterdir()} >= {"raw", "raw.json", "small", "analysis", "analyze.json", "texts"}
     markdown = Path("results/toy/report.md").read_text()
@@ -48,6 +49,11 @@ def test_variants_are_trained_and_the_report_is_published(small: Run, work: Path
     assert keys == [*(f"{role}.{t}" for role in ("small", "model") for t in (1, 4, 10)), "baseline.b1", "baseline.b5"]
     assert "| mask-predict, raw text | cmlm | 128/256 |" in markdown
     assert "| small mask-predict | cmlm | 128/64 |" in markdown
+    again = json.loads(Path("results/toy/seed-2/main_table.json").read_text())
+    assert next(row for row in again["result"]["rows"] if row["key"] == "model.1")["dimensions"] == "128/64"
+    (claim,) = (line.strip("|").split("|") for line in markdown.splitlines() if "| Four passes translate far" in line)
+    assert claim[6].strip() == "2"
+    assert claim[8].strip() == f"{json.loads(Path('results/toy/made.json').read_text())['command']} --stage analyze"
 
 
 def test_no_sentence_is_published(small: Run, work: Path) -> None:
@@ -55,7 +61,7 @@ def test_no_sentence_is_published(small: Run, work: Path) -> None:
     texts = Dataset(work / "data").split("test").texts
     assert texts is not None
     for path in Path("results").rglob("*"):
-        if path.is_file() and path.suffix != ".png":
+        if path.is_file() and path.suffix not in (".png", ".npz"):
             content = path.read_text()
             assert not [text for text in texts.source + texts.target if text in content], path
 

@@ -10,9 +10,8 @@ import pytest
 from typer.testing import Result
 
 from maskpredict.runtime.translator import Translator
-from tests.conftest import toy_sentences, toy_translation
-from tests.distill.conftest import BOTH_SIDES, convert
-from tests.distill.tiny_teachers import marian
+from tests.conftest import MakeOnce, toy_sentences, toy_translation
+from tests.distill.conftest import trained_marian
 
 STUDENT = {
     "preset": "tiny",
@@ -41,10 +40,15 @@ SETTINGS = [
 
 
 @pytest.fixture(scope="module")
-def made(cli: Callable[..., Result], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def teacher(make_once: MakeOnce) -> Path:
+    """A folder of CTranslate2."""
+    return trained_marian(make_once).ctranslate2
+
+
+@pytest.fixture(scope="module")
+def made(teacher: Path, cli: Callable[..., Result], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Everything that the recipe makes with a teacher in CTranslate2, and test sets on the toy language."""
     folder = tmp_path_factory.mktemp("outside")
-    teacher = convert(marian(folder / "opus-mt", steps=400), folder / "opus-mt-ctranslate2", BOTH_SIDES)
     sources = [sentence for seed in range(24) for sentence in toy_sentences(50, seed=500 + seed, longest=6)]
     (folder / "sources.xx").write_text("".join(f"{line}\n" for line in sources))
     tests = toy_sentences(30, seed=9, longest=6)
@@ -104,12 +108,12 @@ def test_the_vocabulary_is_the_students_own_and_validation_is_held_out(made: Pat
     assert pairs["train"] + pairs["valid"] == report["pairs"]
 
 
-def test_the_same_command_has_nothing_left_to_do(made: Path, cli: Callable[..., Result]) -> None:
+def test_the_same_command_has_nothing_left_to_do(made: Path, teacher: Path, cli: Callable[..., Result]) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(made)
         before = {path: path.stat().st_mtime_ns for path in (made / "work").rglob("*") if path.is_file()}
         result = cli(
-            *("reproduce", "from-teacher", "--teacher", f"ctranslate2:{made}/opus-mt-ctranslate2"),
+            *("reproduce", "from-teacher", "--teacher", f"ctranslate2:{teacher}"),
             *("--text", "sources.xx", "--test", "unseen", "-s", "xx", "-t", "yy", "--work", "work"),
             *("--results", "results", *SETTINGS),
         )

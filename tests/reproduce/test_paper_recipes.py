@@ -164,6 +164,55 @@ def test_broad_recipes_run_at_a_tiny_scale_with_an_alignment_student(name: str) 
     ]
 
 
+SMALL_PAIRS = ["en-ro-broad", "ro-en-broad", "en-zh-broad", "zh-en-broad"]
+
+
+@pytest.mark.parametrize("name", SMALL_PAIRS)
+def test_recipes_on_small_text_run_at_a_tiny_scale_with_every_row_of_the_papers_tables(name: str) -> None:
+    plans = {plan.name: plan for plan in dry_run(recipe(name))}
+    assert {"teacher", "student", "small", "raw", "ar_distilled", "fertility", "ctc", "refinement"} <= plans.keys()
+    assert "insertion" in plans
+    assert {plan.updates * plan.tokens for plan in plans.values()} == {plans["teacher"].updates * 32_768}
+    assert {model: plan.data for model, plan in plans.items() if plan.data == "raw"}.keys() <= {
+        *("teacher", "raw", "baseline"),
+    }
+
+
+@pytest.mark.parametrize("name", SMALL_PAIRS)
+def test_systems_on_small_text_start_and_end_alike(name: str) -> None:
+    loaded = recipe(name)
+    trainings = {model: loaded.training(model, Path(), Path()) for model in loaded.trained}
+    assert {(training.start_from, training.keep_best) for training in trainings.values()} == {(None, 0)}
+    assert len({str(training.optimizer) for training in trainings.values()}) == 1
+    hidden = {model: preset(training.preset, training.model).hidden for model, training in trainings.items()}
+    assert (hidden["small"], hidden["ctc"], hidden["fertility"], hidden["refinement"]) == (512, 4096, 512, 512)
+    assert {training.seed for training in trainings.values()} == {1, 2}
+
+
+@pytest.mark.parametrize("name", SMALL_PAIRS)
+def test_no_model_learns_raw_machine_translation(name: str) -> None:
+    loaded = recipe(name)
+    for model in loaded.trained:
+        weights = loaded.training(model, Path(), Path()).corpus_weights
+        assert weights == ({"wiki-postedited": 0} if loaded.text_of(model) == "raw" else {}), model
+
+
+@pytest.mark.parametrize(("one", "other"), [("en-ro-broad", "ro-en-broad"), ("en-zh-broad", "zh-en-broad")])
+def test_both_directions_of_small_text_differ_in_languages_and_scoring_alone(one: str, other: str) -> None:
+    there, back = recipe(one), recipe(other)
+    assert (there.source_language, there.target_language) == (back.target_language, back.source_language)
+    for name in ("train", "valid", "test", "cleaning", "vocabulary", "teacher", "distill", "student", "variants"):
+        assert getattr(there, name) == getattr(back, name)
+    assert there.vocabulary.joint == (one != "en-zh-broad")
+    scored = [(own.evaluate.normalize, own.evaluate.normalize_also) for own in (there, back)]
+    assert scored == [("ro", ("ro-no-diacritics",)) if one == "en-ro-broad" else ("", ()), ("", ())]
+
+
+def test_a_main_table_again_is_made_with_variants_that_the_recipe_has() -> None:
+    with pytest.raises(UserError, match="there is no variant 'student_9' to take its place"):
+        load_recipe(RECIPES / "en-ro-broad.yaml", ["analyze.again=[{model: student_9}]"])
+
+
 def test_a_plan_of_a_shipped_recipe_has_every_model_and_its_text() -> None:
     plans = dry_run(load_recipe(RECIPES / "de-en.yaml"))
     assert [(plan.name, plan.data) for plan in plans] == [
@@ -175,6 +224,8 @@ def test_a_plan_of_a_shipped_recipe_has_every_model_and_its_text() -> None:
         ("fertility", "distilled"),
         ("ctc", "distilled"),
         ("refinement", "distilled"),
+        ("insertion", "distilled"),
+        ("scratch", "distilled"),
         ("ar_distilled", "distilled"),
         ("rival", "raw"),
         ("shallow", "distilled"),

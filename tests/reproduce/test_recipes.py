@@ -15,6 +15,7 @@ from maskpredict.config import field_docs, read_settings
 from maskpredict.errors import UserError
 from maskpredict.model.config import preset
 from maskpredict.reproduce.recipe import EvaluateStageConfig, Recipe, ShipConfig, load_recipe
+from maskpredict.reproduce.run import stage_states
 from maskpredict.runtime.settings import resolve_settings
 from maskpredict.systems import find_system, vocabulary_of
 from maskpredict.tokenizer import Tokenizers
@@ -112,3 +113,8 @@ def test_a_recipe_that_reads_files_asks_for_their_folder(cli: Callable[..., Resu
 def test_a_recipe_is_no_other_configuration() -> None:
     with pytest.raises(UserError, match="unknown key 'out'"):
         load_recipe(RECIPES / "toy-data.yaml")
+
+
+def test_settings_that_are_off_are_not_in_records_which_so_outlive_their_invention(tmp_path: Path) -> None:
+    for state in stage_states(load_recipe(RECIPES / "toy.yaml"), tmp_path):
+        assert not {"corpus_weights", "bigram_matches"} & state.values.keys()

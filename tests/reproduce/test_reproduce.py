@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -21,12 +22,16 @@ from safetensors.torch import load_file
 from typer.testing import Result
 
 from maskpredict import Translator
+from maskpredict.checksums import checksum_of
+from maskpredict.config import from_dict
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.corpus.toy import write_toy_corpus
+from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.languages import Languages
 from maskpredict.model.folder import ModelFolder
+from maskpredict.reproduce.costs import Cost, stage_costs, total
 from maskpredict.reproduce.evaluation import SplitScore, evaluate, read_scores
-from maskpredict.reproduce.recipe import EvaluateStageConfig
+from maskpredict.reproduce.recipe import EvaluateStageConfig, load_recipe
 from maskpredict.training.checkpoint import RunState, checkpoints
 
 Run = Callable[..., Result]
@@ -34,6 +39,8 @@ Contents = Callable[[Path], dict[str, bytes]]
 
 NAMES = ["prepare", "teacher", "distill", "student", "evaluate", "ship"]
 MEDIUM = ["toy.train_pairs=400", "teacher.steps=60", "student.steps=60", "distill.shard_pairs=40"]
+ROOT = Path(__file__).parents[2]
+RECIPES = ROOT / "src" / "maskpredict" / "recipes"
 PIECE = 75
 """Exit code of a piece that leaves work to do."""
 
@@ -95,14 +102,54 @@ def test_the_shipped_model_translates_and_its_card_tells_its_story(made: Path) -
 
 def test_scores_and_how_they_were_made_are_kept_without_a_sentence_of_the_corpus(made: Path) -> None:
     kept = made.parent / "results" / "toy"
-    assert {path.name for path in kept.iterdir()} == {"scores.json", "made.json"}
+    assert {path.name for path in kept.iterdir()} == {"scores.json", "made.json", "corpora.json"}
+    corpora = json.loads((kept / "corpora.json").read_text())
+    assert next((corpus["split"], corpus["read"]) for corpus in corpora) == ("train", 120)
     scores = json.loads((kept / "scores.json").read_text())
-    assert [SplitScore(**score) for score in scores] == read_scores(made / "results")
+    assert [from_dict(SplitScore, score) for score in scores] == read_scores(made / "results")
     how = json.loads((kept / "made.json").read_text())
     assert how["command"].startswith("maskpredict reproduce toy toy.train_pairs=120 ")
     assert how["runs"].keys() == {"teacher", "student"}
     assert how["runs"]["student"]["seed"] == how["recipe"]["student"].get("seed", 1)
     assert how["runs"]["student"]["updates"] == 5
+
+
+def test_a_score_says_which_settings_and_weights_were_in_force(made: Path, tmp_path: Path) -> None:
+    folder = ModelFolder.read(made / "student" / "model")
+    recommending = {**folder.generation, "length_threshold": 0.5}
+    replace(folder, generation=recommending).write(tmp_path / "model")
+    config = EvaluateStageConfig(student=({"iterations": 2},), device="cpu", limit=2, normalize_also=("ro",))
+    assert evaluate(config, {"student": tmp_path / "model"}, made / "data", tmp_path, lambda: False, quiet=True)
+    (score,) = read_scores(tmp_path)
+    assert score.settings == {"iterations": 2}
+    assert (score.in_force["iterations"], score.in_force["length_threshold"]) == (2, 0.5)
+    assert score.in_force["length_candidates"] == MaskPredictSettings().length_candidates
+    assert score.weights == checksum_of(tmp_path / "model" / "model.safetensors")
+    assert score.also["ro"].signature == f"{score.signature}|normalize:ro"
+
+
+def test_the_list_says_what_each_stage_costs(small: Run, cli: Run, made: Path, tmp_path: Path) -> None:
+    results = made.parent / "results" / "toy"
+    recorded = json.loads((results / "made.json").read_text())["stages"]
+    assert recorded.keys() == set(NAMES)
+    assert all(stage["seconds"] >= 0 and stage["machine"] for stage in recorded.values())
+    costs = stage_costs(load_recipe(RECIPES / "toy.yaml"), NAMES, results)
+    assert costs["distill"].text.endswith(f" s, recorded on {recorded['distill']['machine']}")
+    listing = small("--work", tmp_path / "work", "--results", results, "--list").stdout
+    assert "recorded on" in " ".join(listing.split())
+    assert re.search(r"All stages: \d+\.\d h as far as is known\.", listing)
+
+
+def test_what_was_never_recorded_costs_what_the_recipe_allows() -> None:
+    broad, romanian = (load_recipe(RECIPES / f"{name}.yaml") for name in ("de-en-broad", "en-ro-broad"))
+    nowhere = Path("nowhere")
+    assert stage_costs(broad, ["teacher"], nowhere)["teacher"] == Cost(1400, "the recipe's limit")
+    costs = stage_costs(romanian, ["student", "distill"], nowhere)
+    assert [cost.text for cost in costs.values()] == ["8,000 updates, never recorded", "never recorded"]
+    assert total(costs) == "All stages: 0.0 h as far as is known; unknown: student, distill."
+    old = stage_costs(load_recipe(RECIPES / "de-en.yaml"), ["teacher", "evaluate"], ROOT / "results" / "de-en")
+    assert old["teacher"] == Cost(500.0, "recorded")
+    assert old["evaluate"].source == "recorded on NVIDIA H200"
 
 
 def test_only_the_first_sentences_are_scored_if_so_asked(small: Run, work: Path) -> None:

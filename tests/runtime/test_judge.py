@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import torch
 
-from maskpredict import Translator, UserError
+from maskpredict import Translation, Translator, UserError
 from maskpredict.corpus.reading import Pair
 from maskpredict.corpus.vocabulary import VocabularyConfig, learn_tokenizers
 from maskpredict.languages import Languages
 from maskpredict.model.folder import ModelFolder
+from maskpredict.model.module_weights import weights_of
 from maskpredict.runtime.lines import Line
+from maskpredict.systems import find_system, vocabulary_of
+from maskpredict.tokenizer import Tokenizers
 
 
 @pytest.fixture(scope="module")
@@ -124,3 +129,46 @@ def test_a_judge_of_other_subwords_or_shorter_sentences_is_refused(
     }
     with pytest.raises(UserError, match="32 positions"):
         Translator(cmlm_folder, device="cpu", judge=replace(judge, config=shorter, weights=weights))
+
+
+def scores_of(judge: Translator, sentence: str, translation: Translation) -> list[float]:
+    """The judge's score of each hypothesis, as the subwords that it has."""
+    source = " ".join(judge.tokenizers.source.pieces(judge.tokenizers.source.encode(sentence)))
+    targets = [" ".join(one.tokens).split(" </s>")[0] + " </s>" for one in translation.hypotheses]
+    scored = judge.score([source] * len(targets), [target.strip() for target in targets], pretokenized=True)
+    return [one.score for one in scored]
+
+
+def test_alone_the_judge_chooses_by_its_own_score(
+    cmlm_folder: Path, autoregressive_folder: Path, judged: Translator, sentences: list[str]
+) -> None:
+    alone = Translator(cmlm_folder, device="cpu", judge=autoregressive_folder, judge_alone=True)
+    judge = Translator(autoregressive_folder, device="cpu")
+    ranked = alone.translate(sentences, iterations=1, num_hypotheses=5)
+    for sentence, one in zip(sentences, ranked, strict=True):
+        scores = scores_of(judge, sentence, one)
+        assert all(first >= second - 1e-5 for first, second in pairwise(scores))
+    assert [one.text for one in ranked] != [one.text for one in judged.translate(sentences, iterations=1)]
+
+
+def test_a_judge_chooses_among_fertilities_that_are_drawn(
+    toy_tokenizers: Tokenizers, autoregressive_folder: Path, sentences: list[str]
+) -> None:
+    teacher = ModelFolder.read(autoregressive_folder)
+    torch.manual_seed(1)
+    system = find_system("fertility")(teacher.config, vocabulary_of(toy_tokenizers))
+    torch.nn.init.normal_(system.get_submodule("fertility").weight, std=0.5)
+    suppressed = {"suppress_tokens": teacher.generation["suppress_tokens"]}
+    model = ModelFolder("fertility", teacher.config, teacher.languages, toy_tokenizers, weights_of(system), suppressed)
+    alone = Translator(model, device="cpu", judge=teacher, judge_alone=True)
+    judge = Translator(teacher, device="cpu")
+    for sentence in sentences[:8]:
+        (best,) = alone.translate([sentence], fertilities="sample", samples=6, raw=True)
+        drawn = Translator(model, device="cpu").translate(
+            [sentence], fertilities="sample", samples=6, num_hypotheses=6, raw=True
+        )
+        scores = scores_of(judge, sentence, drawn[0])
+        chosen = [one.tokens for one in drawn[0].hypotheses].index(best.tokens)
+        assert scores[chosen] == pytest.approx(max(scores), abs=1e-5)
+    with pytest.raises(UserError, match="a judge needs several translations"):
+        alone.translate(["luri."])

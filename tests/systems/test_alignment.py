@@ -8,6 +8,7 @@ from itertools import product
 
 import pytest
 import torch
+from torch._dynamo.testing import CompileCounter
 
 from maskpredict.decoding.decoder import Decoder
 from maskpredict.decoding.hypothesis import Gap, Pin, Request
@@ -19,6 +20,7 @@ from maskpredict.model.module_weights import load_weights, weights_of
 from maskpredict.systems.alignment import Alignment, Revealed
 from maskpredict.systems.base import System
 from maskpredict.systems.reveal_config import RevealConfig
+from maskpredict.training.engine import mixed_precision
 
 CPU = torch.device("cpu")
 BOS, EOS, BLANK = 1, 2, 4
@@ -278,6 +280,32 @@ def test_a_target_that_does_not_fit_is_refused(decoder: Decoder) -> None:
         decoder.score([Request((2,))], [[5, 6, 7, 2]], AlignmentSettings())
 
 
+def test_a_sentence_that_shows_all_its_positions_costs_nothing(
+    model: Alignment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Alignment, "_shown_counts", lambda self, layout, wrong_N: layout.lengths_B)
+    loss = model.loss(batch())
+    loss.total.backward()
+    assert float(loss.total.detach()) == 0.0
+    assert int(loss.count) == 3 + 8 + 1  # its words count, so that an update's mean does not depend on what is shown
+    assert all(p.grad is None or not p.grad.any() for p in model.parameters())
+
+
+@pytest.mark.parametrize("reveal", [HIDDEN, PARTIAL], ids=["hidden", "partial"])
+def test_in_half_precision_the_sum_is_as_exact_as_the_logits(model: Alignment, reveal: RevealConfig) -> None:
+    model.reveal = reveal
+    losses = []
+    for dtype in (torch.float32, torch.bfloat16):
+        torch.manual_seed(4)
+        with mixed_precision(CPU, dtype):
+            loss = model.loss(batch())
+        assert loss.total.dtype == torch.float32
+        loss.total.backward()
+        losses.append(float(loss.total.detach()))
+    assert losses[1] == pytest.approx(losses[0], rel=0.05)
+    assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
+
+
 def test_there_is_one_translation() -> None:
     with pytest.raises(UserError, match="one translation of a sentence"):
         AlignmentSettings(num_hypotheses=2)
@@ -316,3 +344,22 @@ def test_a_training_step_can_be_compiled_in_one_piece(model: Alignment, pack: Ca
     expected = model.loss(packed).total
     torch.manual_seed(1)
     torch.testing.assert_close(compiled(), expected)
+
+
+def test_a_compiled_step_follows_the_falling_share_without_compiling_again(
+    model: Alignment, pack: Callable[..., Tokens]
+) -> None:
+    model.reveal = GLANCING
+    model.train()
+    compiler = CompileCounter()
+    step = torch.compile(lambda batch: model.loss(batch).total, fullgraph=True, dynamic=False, backend=compiler)
+    packed = Batch(pack(SOURCES, [3, 0]), pack(TARGETS, [5, 0]))
+    losses = []
+    for progress in (0.0, 0.5, 1.0):
+        model.set_progress(progress)
+        torch.manual_seed(1)
+        losses.append(float(step(packed).detach()))
+        torch.manual_seed(1)
+        assert losses[-1] == pytest.approx(float(model.loss(packed).total.detach()), rel=1e-5)
+    assert compiler.frame_count == 1
+    assert len(set(losses)) == 3

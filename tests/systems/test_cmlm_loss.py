@@ -134,6 +134,22 @@ def test_a_packed_batch_has_room_for_all_its_masked_tokens() -> None:
     assert index_M[counted_M.bool()].tolist() == masked.nonzero()[:, 0].tolist()
 
 
+@pytest.mark.parametrize(("tokens", "length"), [(1_024, 60), (4_096, 31), (4_096, 126), (16_384, 40)])
+def test_masked_tokens_of_small_packed_parts_are_not_lost(tokens: int, length: int) -> None:
+    torch.manual_seed(8)
+    rows = tokens // length
+    starts = torch.arange(rows + 1, dtype=torch.int32) * length
+    layout = Packed.of(starts, torch.tensor(rows), tokens, max_length=127)
+    lost = drawn = 0
+    for _ in range(200):
+        masked = sample_masks(layout)
+        index_M, counted_M = masked_places(masked, layout)
+        drawn += int(masked.sum())
+        lost += int(masked.sum()) - int(counted_M.sum())
+        assert len(index_M) <= tokens
+    assert lost <= drawn / 10_000
+
+
 @pytest.mark.parametrize("system_name", ["cmlm", "autoregressive"])
 def test_losses_of_parts_add_up_to_that_of_the_whole(make_system: Callable[..., System], system_name: str) -> None:
     system = make_system(system_name)

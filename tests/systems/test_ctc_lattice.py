@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -12,7 +13,12 @@ from torch import Tensor
 
 from maskpredict.decoding.lattice_path import best_path, target_chain
 from maskpredict.model.layout import Packed, Padded
-from maskpredict.systems.ctc_lattice import LatticeInputs, best_alignments, negative_log_likelihood
+from maskpredict.systems.ctc_lattice import (
+    LatticeInputs,
+    best_alignments,
+    negative_log_likelihood,
+    sum_reference,
+)
 from tests.lattices import RandomLattice
 
 BLANK, VOCABULARY = 4, 9
@@ -176,3 +182,16 @@ def test_a_single_position_says_the_only_word_or_nothing() -> None:
         said = len(sentence.target)
         assert float(nll) == pytest.approx(-float(sentence.scores_TC[0, said]), abs=1e-6)
         assert best.tolist() == [said]
+
+
+def test_targets_as_long_as_a_batch_allows_lose_nothing_in_single_precision() -> None:
+    lattice = RandomLattice.of(6, 254, 127)
+    # As unlikely as words of an untrained model: sums of -2,000, of which single precision keeps four decimals.
+    unsure_NC = lattice.inputs.scores_NC - 8
+    results = []
+    for scores_NC in (unsure_NC, unsure_NC.double()):
+        results.append(sum_reference(replace(lattice.inputs, scores_NC=scores_NC), lattice.rows_N, lattice.positions_N))
+    (nll_B, gradient_NC), (exact_B, exact_NC) = results
+    assert exact_B[exact_B.isfinite()].max() > 1500
+    torch.testing.assert_close(nll_B.double(), exact_B, rtol=1e-6, atol=1e-3)
+    torch.testing.assert_close(gradient_NC.double(), exact_NC, rtol=0.0, atol=2e-3)

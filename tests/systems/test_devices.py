@@ -17,7 +17,7 @@ SOURCES = [[5, 6, 7, 2], [8, 9, 10, 11, 12, 2], [13, 2]]
 TARGETS = [[6, 7, 2], [8, 9, 9, 11, 5, 19, 18, 2], [2]]
 
 
-@pytest.mark.parametrize("name", ["cmlm", "autoregressive", "fertility", "ctc", "alignment", "refinement"])
+@pytest.mark.parametrize("name", ["cmlm", "autoregressive", "fertility", "ctc", "alignment", "refinement", "insertion"])
 @pytest.mark.parametrize("packed", [True, False])
 def test_the_loss_is_computed_on_the_device_of_the_batch(
     make_system: Callable[..., System], pack: Callable[..., Tokens], name: str, packed: bool
@@ -37,7 +37,8 @@ def test_the_loss_is_computed_on_the_device_of_the_batch(
 
 
 @pytest.mark.parametrize(
-    "name", ["cmlm", "fertility", "ctc", "alignment", "refinement", "fairseq_cmlm", "fairseq_cmlm_relative"]
+    "name",
+    ["cmlm", "fertility", "ctc", "alignment", "refinement", "insertion", "fairseq_cmlm", "fairseq_cmlm_relative"],
 )
 def test_sources_are_encoded_on_the_device_of_the_batch(make_system: Callable[..., System], name: str) -> None:
     system = make_system(name)

@@ -15,7 +15,7 @@ from maskpredict.systems.base import System
 SOURCE = (5, 6, 2)
 
 
-@pytest.mark.parametrize("name", ["fertility", "ctc", "refinement"])
+@pytest.mark.parametrize("name", ["fertility", "ctc", "refinement", "insertion"])
 def test_a_translation_does_not_depend_on_its_batch(
     make_system: Callable[..., System],
     decoder_of: Callable[[System], Decoder],
@@ -34,7 +34,7 @@ def test_a_translation_does_not_depend_on_its_batch(
     ]
 
 
-@pytest.mark.parametrize("name", ["fertility", "ctc", "autoregressive"])
+@pytest.mark.parametrize("name", ["fertility", "ctc", "autoregressive", "insertion"])
 @pytest.mark.parametrize(
     "request_", [Request(SOURCE, length=4), Request(SOURCE, pins=(Pin((5,)),)), Request(SOURCE, template=((5,),))]
 )

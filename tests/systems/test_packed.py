@@ -26,6 +26,7 @@ ONE_TOKEN = [[2], [2], [2]]
         ("fertility", TARGETS),
         ("ctc", TARGETS),
         ("refinement", TARGETS),
+        ("insertion", ONE_TOKEN),
     ],
 )
 @pytest.mark.parametrize("norm", ["pre", "post"])
@@ -57,7 +58,7 @@ def test_a_packed_batch_has_the_loss_and_gradients_of_a_padded_one(
         torch.testing.assert_close(gradient, packed[parameter], rtol=1e-3, atol=1e-4, msg=parameter)
 
 
-@pytest.mark.parametrize("name", ["fertility", "ctc", "refinement"])
+@pytest.mark.parametrize("name", ["fertility", "ctc", "refinement", "insertion"])
 def test_the_loss_can_be_compiled_in_one_piece(
     make_system: Callable[..., System], pack: Callable[..., Tokens], name: str
 ) -> None:

@@ -17,7 +17,7 @@ from maskpredict.model.batch import Batch, Tokens, pad
 from maskpredict.model.layout import Padded
 from maskpredict.systems import refinement
 from maskpredict.systems.base import System
-from maskpredict.systems.refinement import Refinement, with_noise
+from maskpredict.systems.refinement import CORRUPTED_SHARE, Refinement, corrupted
 
 CPU = torch.device("cpu")
 SOURCES = [[5, 6, 7, 2], [8, 9, 10, 11, 12, 2], [13, 2]]
@@ -48,52 +48,77 @@ def log_probs_of_one(model: Refinement, source: Sequence[int], inputs: list[int]
 
 
 @pytest.mark.parametrize("own_guesses", [0.0, 0.5, 1.0])
-def test_the_loss_is_that_of_a_guess_from_masks_and_of_its_correction(
-    model: Refinement, monkeypatch: pytest.MonkeyPatch, own_guesses: float
+@pytest.mark.parametrize("refinements", [1, 3])
+def test_the_loss_is_that_of_a_guess_from_masks_and_of_its_corrections(
+    model: Refinement, monkeypatch: pytest.MonkeyPatch, own_guesses: float, refinements: int
 ) -> None:
     monkeypatch.setattr(refinement, "OWN_GUESS_SHARE", own_guesses)
+    monkeypatch.setattr(refinement, "REFINEMENTS", refinements)
     batch = Batch(pad(SOURCES, 0, CPU, slot=True), pad(TARGETS, 0, CPU))
     torch.manual_seed(7)
-    own_B = (torch.rand(3) < own_guesses).tolist()
-    noisy_BT = with_noise(batch.target, 20).tolist()
+    draws = [((torch.rand(3) < own_guesses).tolist(), corrupted(batch.target, 20).tolist()) for _ in range(refinements)]
     torch.manual_seed(7)
     loss = model.loss(batch)
 
     words = smoothed = lengths = torch.zeros(())
     for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
-        length_L, first_TV = log_probs_of_one(model, source, [MASK] * len(target))
-        flawed = first_TV.argmax(-1).tolist() if own_B[row] else noisy_BT[row][: len(target)]
-        _, second_TV = log_probs_of_one(model, source, flawed)
+        length_L, words_TV = log_probs_of_one(model, source, [MASK] * len(target))
         lengths = lengths - length_L[len(target)]
-        for words_TV in (first_TV, second_TV):
+        passes = [words_TV]
+        for own_B, noisy_BT in draws:
+            flawed = passes[-1].argmax(-1).tolist() if own_B[row] else noisy_BT[row][: len(target)]
+            passes.append(log_probs_of_one(model, source, flawed)[1])
+        for words_TV in passes:
             for place, token in enumerate(target):
                 words = words - words_TV[place, token]
                 smoothed = smoothed - 0.9 * words_TV[place, token] - 0.1 * words_TV[place].mean()
-    assert int(loss.count) == 2 * sum(map(len, TARGETS))
+    assert int(loss.count) == (1 + refinements) * sum(map(len, TARGETS))
     torch.testing.assert_close(loss.parts["word"], words)
     torch.testing.assert_close(loss.parts["length"], lengths)
     torch.testing.assert_close(loss.total, smoothed + lengths)
 
 
-def test_noise_replaces_up_to_half_of_the_words_by_neighbours_or_by_any() -> None:
+def corrupted_one_by_one(words: list[int], kinds: list[int | None], others: list[int]) -> list[int]:
+    """The corruption in the words of Lee et al."""
+    words = list(words)
+    for place, kind in enumerate(kinds):
+        if kind == 1:
+            words[place] = others[place]
+        elif kind is not None and place + 1 < len(words):
+            words[place + 1], words[place] = words[place], words[place if kind == 0 else place + 1]
+    return words
+
+
+def test_corruption_repeats_replaces_or_swaps_half_of_the_words_from_left_to_right() -> None:
+    target = pad([[100 + place for place in range(length)] for length in (1, 2, 3, 9, 9, 9)] * 50, 0, CPU)
+    torch.manual_seed(1)
+    noisy_BT = corrupted(target, 90).tolist()
+    torch.manual_seed(1)
+    kind_BT = torch.randint(3, target.ids.shape)
+    is_corrupted_BT = torch.rand(target.ids.shape) < CORRUPTED_SHARE
+    other_BT = torch.randint(90, target.ids.shape)
+    for row, length in enumerate(target.layout.lengths_B.tolist()):
+        kinds = [int(kind) if hit else None for kind, hit in zip(kind_BT[row], is_corrupted_BT[row], strict=True)]
+        words = target.ids[row, :length].tolist()
+        assert noisy_BT[row][:length] == corrupted_one_by_one(words, kinds[:length], other_BT[row].tolist())
+
+
+def test_each_kind_of_corruption_is_as_frequent() -> None:
     torch.manual_seed(1)
     ids_BT = torch.arange(100, 110).repeat(20_000, 1)
-    noisy_BT = with_noise(Tokens(ids_BT, Padded.of(torch.full((20_000,), 10), 10)), 1_000)
-    changed_BT = noisy_BT != ids_BT
-    assert float(changed_BT[:, 1:-1].float().mean()) == pytest.approx(0.25, abs=0.01)
-    step = (noisy_BT - ids_BT)[:, 1:-1]
-    for neighbour in (-1, 1):
-        assert float((step == neighbour).float().mean()) == pytest.approx(0.25 / 3, abs=0.005)
-    assert len(noisy_BT[changed_BT].unique()) > 900
-    # The share is drawn for each sentence: some have no noise at all, some much.
-    assert changed_BT.any(1).float().mean() < 0.95
-    assert changed_BT.float().mean(1).max() >= 0.8
+    noisy_BT = corrupted(Tokens(ids_BT, Padded.of(torch.full((20_000,), 10), 10)), 100)
+    # A word is any other in a sixth of all cases, and in as many its right neighbour.
+    assert float((noisy_BT < 100).float().mean()) == pytest.approx(1 / 6, abs=0.005)
+    assert float((noisy_BT - ids_BT == 1)[:, :-1].float().mean()) == pytest.approx(1 / 6, abs=0.005)
+    # To a third of all places a word comes from the left, and two thirds of these stay there.
+    from_left_BT = (noisy_BT >= 100) & (noisy_BT < ids_BT)
+    assert float(from_left_BT[:, 1:-1].float().mean()) == pytest.approx(2 / 9, abs=0.005)
 
 
-def test_noise_never_crosses_the_border_between_packed_sentences(pack: Callable[..., Tokens]) -> None:
+def test_corruption_never_crosses_the_border_between_packed_sentences(pack: Callable[..., Tokens]) -> None:
     torch.manual_seed(2)
     rows = [[10, 11], [20, 21, 22], [30]] * 2_000
-    noisy = with_noise(pack(rows, [1]), 5).tolist()[:-1]  # any other word is below 5
+    noisy = corrupted(pack(rows, [1]), 5).tolist()[:-1]  # any other word is below 5
     sentences = [token // 10 for row in rows for token in row]
     assert all(word < 5 or word // 10 == own for word, own in zip(noisy, sentences, strict=True))
 

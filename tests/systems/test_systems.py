@@ -22,7 +22,7 @@ from maskpredict.tokenizer import Tokenizers
 SHAPE = ModelConfig(width=16, hidden=32, heads=2, encoder_layers=1, decoder_layers=1, max_positions=32)
 
 
-@pytest.mark.parametrize("name", ["cmlm", "autoregressive", "fertility", "ctc", "refinement"])
+@pytest.mark.parametrize("name", ["cmlm", "autoregressive", "fertility", "ctc", "refinement", "insertion"])
 def test_a_system_comes_back_from_its_folder_with_its_weights(
     toy_tokenizers: Tokenizers, tmp_path: Path, name: str
 ) -> None:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import maskpredict
 from maskpredict import Translator
+from maskpredict.config import load_config
 from maskpredict.corpus.dataset import ParallelIds
 from maskpredict.corpus.ids import IdsFile, IdsWriter
 from maskpredict.errors import UserError
@@ -20,6 +22,7 @@ from maskpredict.training.loop import train
 from maskpredict.training.unalignable import count_unalignable, warn_of_unalignable
 
 MakeConfig = Callable[..., TrainConfig]
+RECIPES = Path(maskpredict.__file__).parent / "recipes"
 
 
 def split_of(folder: Path, pairs: list[tuple[list[int], list[int]]]) -> ParallelIds:
@@ -93,6 +96,27 @@ def test_an_alignment_model_starts_from_a_cmlm_and_resumes_exactly(
     assert Translator(whole).translate(["bane."], iterations=2)[0].passes == 2
 
 
+def test_the_recipe_of_a_compact_model_trains_it(data_folder: Path, tmp_path: Path) -> None:
+    small = ["steps=1", "batch.tokens=64", "batch.part_tokens=64", "device=cpu", "threads=1"]
+    given = [f"data={data_folder}", f"run={tmp_path / 'run'}", *small]
+    config = load_config(TrainConfig, RECIPES / "compact-alignment.yaml", given)
+    model = train(config, quiet=True).model
+    assert model is not None
+    shape = ModelFolder.read(model).config
+    assert (shape.encoder_layers, shape.decoder_layers, shape.width, shape.ctc_positions) == (6, 2, 256, 2)
+    assert Translator(model).translate(["bane."], iterations=2)[0].passes == 2
+
+
 def test_what_is_revealed_is_for_alignments_alone(make_config: MakeConfig) -> None:
     with pytest.raises(UserError, match="reveal is for system=alignment"):
         make_config(reveal={"partial": 0.9, "glancing": 0.0})
+
+
+def test_bigram_matches_are_a_part_of_the_loss_of_alignments_alone(
+    make_config: MakeConfig, read_metrics: Callable[[Path | str], list[dict[str, Any]]]
+) -> None:
+    config = make_config("bigrams", system="alignment", steps=2, bigram_matches=0.5)
+    assert train(config, quiet=True).model is not None
+    assert all(record["loss"] < record["word"] for record in read_metrics(config.run))
+    with pytest.raises(UserError, match="bigram_matches is for ctc and alignment models, not for system=cmlm"):
+        make_config(bigram_matches=0.5)

@@ -14,6 +14,7 @@ import torch
 
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder
+from maskpredict.tokenizer import Tokenizers
 from maskpredict.training.config import OptimizerConfig, TrainConfig
 from maskpredict.training.initialization import matching_layers
 from maskpredict.training.loop import train
@@ -61,6 +62,43 @@ def test_another_width_is_refused(make_config: MakeConfig) -> None:
     narrow = trained(make_config("narrow", steps=1))
     with pytest.raises(UserError, match="shape"):
         started(make_config, narrow, model={**TINY, "width": 32})
+
+
+def test_an_alignment_model_takes_layers_of_its_deep_teacher_and_splits_states_by_itself(
+    make_config: MakeConfig,
+) -> None:
+    teacher = trained(
+        make_config(
+            "teacher", system="autoregressive", steps=5, model={**TINY, "encoder_layers": 4, "decoder_layers": 3}
+        )
+    )
+    shape = {**TINY, "encoder_layers": 3, "decoder_layers": 2, "ctc_positions": 2}
+    student = started(make_config, teacher, system="alignment", model=shape)
+    weights = ModelFolder.read(teacher).weights
+    depths = {"encoder": {"0": "0", "1": "2", "2": "3"}, "decoder": {"0": "0", "1": "2"}}
+    assert {name for name in student if not name.startswith("transformer.")} == {"split.weight", "split.bias"}
+    for name, weight in student.items():
+        _, side, depth, *_ = f"{name}...".split(".")
+        if side in depths:
+            name = name.replace(f"{side}.{depth}", f"{side}.{depths[side][depth]}")
+        if not name.startswith("split"):
+            torch.testing.assert_close(weight, weights[name])
+
+
+def test_a_model_with_another_vocabulary_is_refused(
+    make_config: MakeConfig, toy_tokenizers: Tokenizers, tmp_path: Path
+) -> None:
+    first = ModelFolder.read(trained(make_config("first", steps=1)))
+    replace(first, tokenizers=toy_tokenizers).write(tmp_path / "other")
+    with pytest.raises(UserError, match="has another vocabulary than the data; prepare the data with"):
+        started(make_config, tmp_path / "other")
+    assert not Path(make_config("started").run).exists()
+
+
+def test_layers_of_another_kind_are_refused(make_config: MakeConfig) -> None:
+    post = trained(make_config("post", steps=1, model={**TINY, "norm": "post"}))
+    with pytest.raises(UserError, match=r"with model\.norm=post, and this run has pre; set model\.norm to post"):
+        started(make_config, post)
 
 
 @pytest.mark.parametrize(

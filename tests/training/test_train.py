@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file
 
 from maskpredict.config import load_config
-from maskpredict.corpus.batches import PairArrays
+from maskpredict.corpus.batches import PairArrays, epoch_order
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.decoding.decoder import Decoder
 from maskpredict.decoding.hypothesis import Request
@@ -180,6 +180,7 @@ def test_training_is_the_same_every_time_and_differs_with_the_seed(
         ({"start_from": "nowhere"}, "no model folder nowhere"),
         ({"data": "nowhere"}, "not a data folder"),
         ({"corpus_weights": {"three": 2.0}}, "corpus_weights names 'three'; the data has one, two"),
+        ({"corpus_weights": {"one": 0.0, "two": 0.0}}, "corpus_weights leaves no training pair"),
     ],
     ids=str,
 )
@@ -206,6 +207,15 @@ def test_a_corpus_can_be_drawn_more_often_than_the_data_says(
     assert as_the_data_says == the_same != more_often
 
 
+def test_a_corpus_of_weight_zero_is_left_out(make_config: MakeConfig) -> None:
+    config = make_config(corpus_weights={"one": 0.0})
+    split = training_split(config, Dataset(Path(config.data)))
+    two = split.corpora[1]
+    assert set(epoch_order(split, seed=1, epoch=0)) == set(range(two.first, two.first + two.pairs))
+    train(config, quiet=True)
+    assert (Path(config.run) / "model" / "model.safetensors").exists()
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
@@ -213,7 +223,7 @@ def test_a_corpus_can_be_drawn_more_often_than_the_data_says(
         ({"preset": "huge"}, "no model preset 'huge'"),
         ({"model": {"widht": 3}}, "did you mean 'model.width'"),
         ({"steps": 0}, "'steps' must be a whole number of at least 1, not 0"),
-        ({"corpus_weights": {"one": 0.0}}, "'corpus_weights.one' must be a number above 0, not 0.0"),
+        ({"corpus_weights": {"one": -1.0}}, "'corpus_weights.one' must be a number of at least 0, not -1.0"),
         ({"model": {"dropout": 2}}, "'model.dropout' must be a number of at least 0 and below 1, not 2"),
         ({"model": {"heads": 0}}, "'model.heads' must be a whole number of at least 1, not 0"),
         ({"optimizer": {"rate": -1}}, "'optimizer.rate' must be a number above 0, not -1"),

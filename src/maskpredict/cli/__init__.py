@@ -24,6 +24,7 @@ from maskpredict.cli.inspect import inspect
 from maskpredict.cli.models import models
 from maskpredict.cli.pack import pack, unpack
 from maskpredict.cli.prepare import PairsCommand, prepare
+from maskpredict.cli.report import report
 from maskpredict.cli.reproduce import reproduce
 from maskpredict.cli.score import score
 from maskpredict.cli.serve import serve
@@ -41,6 +42,7 @@ for verb in (train, average, distill, translate, fill, score, evaluate, export, 
     app.command()(with_exit_status(verb))
 app.command("import")(with_exit_status(import_))
 app.command()(with_exit_status(analyze))
+app.command()(with_exit_status(report))
 app.command()(with_exit_status(bench))
 app.command()(with_exit_status(serve))
 app.command()(with_exit_status(models))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +27,8 @@ def analyze(
     compare: Annotated[
         list[str] | None,
         typer.Option(
-            help="ROLE=MODEL, with the role baseline, ar_distilled, fertility, ctc, refinement or any name; repeatable."
+            help="ROLE=MODEL, with the role baseline, ar_distilled, fertility, ctc, refinement, insertion or any name; "
+            "repeatable."
         ),
     ] = None,
     limit: Annotated[int | None, typer.Option(help="Use only the first N sentences.")] = None,
@@ -60,11 +62,24 @@ def analyze(
             limit=limit,
             normalization=normalize,
             figure1=figure1,
+            command=_command(paths, out, data, split, limit, normalize, compute_type),
             progress=progress,
         )
         run(study, [name.strip() for text in only or () for name in text.split(",") if name.strip()])
     write_report(out, f"Analysis of {Path(model).name}")
     typer.echo(f"The report is {out / 'report.html'}; {out / 'texts'} holds sentences of the test set.", err=True)
+
+
+def _command(
+    models: dict[str, str], out: Path, data: Path, split: str, limit: int | None, normalize: str, compute_type: str
+) -> str:
+    """The command that makes the same results again, without the choice of analyses and the device."""
+    compared = {role: model for role, model in models.items() if role != "model"}
+    words = ["maskpredict", "analyze", models["model"], str(out), "--data", str(data), "--split", split]
+    words += [word for role, model in compared.items() for word in ("--compare", f"{role}={model}")]
+    options = {"--limit": limit, "--normalize": normalize, "--compute-type": compute_type}
+    words += [word for name, value in options.items() if value for word in (name, str(value))]
+    return shlex.join(words)
 
 
 def _named(text: str) -> tuple[str, str]:

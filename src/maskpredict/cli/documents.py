@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
 
 
 def translate_document(
-    open_model: Callable[[], Translator], file: Path, output_file: Path | None, **options: Any
+    open_model: Callable[[], Translator],
+    file: Path,
+    output_file: Path | None,
+    glossary: Path | None = None,
+    **options: Any,
 ) -> None:
     """Translate a document into another of the same format; `options` are those of `Translator.translate_lines`."""
     from maskpredict.documents.document import SegmentedDocument
@@ -33,7 +38,8 @@ def translate_document(
         raise UserError(f"{file}: {error}") from error
     translator = open_model()
     segmented = SegmentedDocument.split(document, translator.languages.source)
-    lines = segmented.lines
+    terms = None if glossary is None else translator.open_glossary(glossary)
+    lines = [replace(line, glossary=terms) for line in segmented.lines]
     translations = list(
         with_progress(translator.translate_lines(lines, **options), "Translating", output_file, total=len(lines))
     )

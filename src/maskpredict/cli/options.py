@@ -36,7 +36,9 @@ LengthCandidates = Annotated[
 ]
 Strategy = Annotated[
     str | None,
-    typer.Option(help="mask_predict, one_shot, easy_first, left_to_right or refine.", rich_help_panel=_DECODING),
+    typer.Option(
+        help="mask_predict, one_shot, easy_first, left_to_right, random_order or refine.", rich_help_panel=_DECODING
+    ),
 ]
 StopWhenStable = Annotated[
     bool | None, typer.Option(help="Stop when a pass changes nothing.", rich_help_panel=_DECODING)

@@ -58,7 +58,7 @@ def reproduce(
     target_language: Annotated[
         str | None, typer.Option("--target-language", "-t", help="Such as en.", rich_help_panel=_OUTSIDE)
     ] = None,
-    show: Annotated[bool, typer.Option("--list", help="Show the stages and their state, and exit.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="Show the stages, their state and cost, and exit.")] = False,
     dry: Annotated[
         bool,
         typer.Option("--dry-run", help="Run all stages with tiny models and synthetic text, and discard the results."),
@@ -83,13 +83,13 @@ def reproduce(
     loaded = load_recipe(path, overrides)
     folder = work or Path("runs") / path.stem
     if show:
-        _show(loaded, folder)
+        _show(loaded, folder, results or Path("results") / path.stem)
         return
     if dry:
         _dry_run(loaded)
         return
-    result = run(loaded, folder, data=data, stage=stage, seconds=seconds, redo=redo)
     command = shlex.join(["maskpredict", "reproduce", path.stem, *overrides])
+    result = run(loaded, folder, data=data, stage=stage, seconds=seconds, redo=redo, command=command)
     publish(command, loaded, folder, results or Path("results") / path.stem)
     if not result.finished:
         left = ", ".join(result.left)
@@ -98,17 +98,22 @@ def reproduce(
     typer.echo(f"Finished; the results are in {folder}.", err=True)
 
 
-def _show(recipe: Recipe, folder: Path) -> None:
+def _show(recipe: Recipe, folder: Path, results: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from maskpredict.reproduce.costs import stage_costs, total
     from maskpredict.reproduce.run import stage_states
 
-    table = Table("stage", "state", "seconds", "makes", "why")
-    for state in stage_states(recipe, folder):
+    states = stage_states(recipe, folder)
+    costs = stage_costs(recipe, [state.stage.name for state in states], results)
+    table = Table("stage", "state", "seconds", "cost", "makes", "why")
+    for state in states:
         seconds = f"{state.seconds:,.0f}" if state.record else ""
-        table.add_row(state.stage.name, state.state, seconds, str(folder / state.stage.makes[0]), state.reason)
+        cost, makes = costs[state.stage.name].text, str(folder / state.stage.makes[0])
+        table.add_row(state.stage.name, state.state, seconds, cost, makes, state.reason)
     Console().print(table)
+    typer.echo(total(costs))
 
 
 def _dry_run(recipe: Recipe) -> None:

@@ -91,6 +91,8 @@ def translate(
             lambda: options.open_translator(model, device, compute_type, engine, threads, judge),
             file,
             output_file,
+            glossary,
+            raw=raw,
             max_batch_size=batch_tokens,
             **settings,
         )

@@ -36,19 +36,33 @@ class AlignmentDecoder(Decoder):
     def start(self, requests: Sequence[Request], settings: Any) -> StartedTranslation:
         """As in `Decoder`."""
         self.refuse_constraints(requests)
+        passes = self._passes(settings)
+        started = self.engine.start(requests, passes)
+        if started is None:
+            hypotheses = self._in_passes(requests, passes)
+            return lambda: hypotheses
+
+        def finish() -> list[list[Hypothesis]]:
+            alignments = started()
+            if alignments is None:
+                return self._in_passes(requests, passes)
+            return [[self._collapsed(row, traced=False)] for (row,) in alignments]
+
+        return finish
+
+    def _in_passes(self, requests: Sequence[Request], passes: AlignmentSettings) -> list[list[Hypothesis]]:
         with self.engine.working():
-            finisher = self._finisher(requests, settings)
+            finisher = self._finisher(requests, passes)
             drafts = [self._draft(finisher, sentence, request) for sentence, request in enumerate(requests)]
             rows = finisher.finish(drafts, range(len(drafts)))
-        hypotheses = [[self._collapsed(row, traced=finisher.settings.trace)] for row in rows]
-        return lambda: hypotheses
+        return [[self._collapsed(row, traced=passes.trace)] for row in rows]
 
     def score(self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: Any) -> list[Hypothesis]:
         """As in `Decoder`: the targets' likeliest alignments in the first pass, with the log-probability of each
         position when it was last predicted."""
         self.refuse_constraints(requests)
         with self.engine.working():
-            finisher = self._finisher(requests, settings)
+            finisher = self._finisher(requests, self._passes(settings))
             alignments = [self._alignment(finisher, sentence, target) for sentence, target in enumerate(targets)]
             drafts = [[self.engine.special.mask] * len(alignment) for alignment in alignments]
             rows = finisher.finish(drafts, range(len(drafts)), given=alignments)
@@ -75,12 +89,15 @@ class AlignmentDecoder(Decoder):
         assert isinstance(settings, AlignmentSettings)
         return settings
 
-    def _finisher(self, requests: Sequence[Request], settings: Any) -> Finisher:
-        special, passes = self.engine.special, self.pass_settings(settings)
-        encoded = EncodedForAlignments(self.engine.encode([request.source for request in requests]), special)
+    def _passes(self, settings: Any) -> AlignmentSettings:
+        passes, blank = self.pass_settings(settings), self.engine.special.mask
         # The model predicts a blank by the id of MASK, which other systems suppress.
-        suppressed = tuple(token for token in passes.suppress_tokens if token != special.mask)
-        return Finisher(encoded, special, replace(passes, suppress_tokens=suppressed), blank=special.bos)
+        return replace(passes, suppress_tokens=tuple(token for token in passes.suppress_tokens if token != blank))
+
+    def _finisher(self, requests: Sequence[Request], passes: AlignmentSettings) -> Finisher:
+        special = self.engine.special
+        encoded = EncodedForAlignments(self.engine.encode([request.source for request in requests]), special)
+        return Finisher(encoded, special, passes, blank=special.bos)
 
     def _draft(self, finisher: Finisher, sentence: int, request: Request) -> list[int]:
         """Return masks, and the given words at their likeliest positions."""

@@ -11,7 +11,7 @@ from typing import ClassVar
 from maskpredict.decoding.decoder import Decoder, StartedTranslation
 from maskpredict.decoding.engine import CausalEngine
 from maskpredict.decoding.hypothesis import Hypothesis, Request
-from maskpredict.decoding.settings import BeamSettings
+from maskpredict.decoding.settings import BeamSettings, InsertionSettings
 
 EXTRA_LENGTH = 10
 """Subwords that a translation may have beyond `max_length_ratio` times its source."""
@@ -47,6 +47,6 @@ class BeamDecoder(Decoder):
         return self.engine.target_log_probs(sources, [target] * len(sources), ())
 
 
-def longest_target(source_length: int, settings: BeamSettings, max_positions: int) -> int:
+def longest_target(source_length: int, settings: BeamSettings | InsertionSettings, max_positions: int) -> int:
     """Return how long the translation of a source of this length may become."""
     return min(int(settings.max_length_ratio * source_length) + EXTRA_LENGTH, max_positions)

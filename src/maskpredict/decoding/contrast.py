@@ -1,7 +1,7 @@
 """Drafts with phrases in the places of the words that translate certain words of the source.
 
 Which target words those are, the model itself tells: with other words in the source, its guess changes most there. The
-phrase takes the place of the whole word, so the draft becomes as much longer or shorter as the phrase is.
+phrase takes the place of whole words, so the draft becomes as much longer or shorter as the phrase is.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def contrasted_draft(
             return None
         change_T = guess[rows_T, likeliest_T] - _numpy(other_TV)[rows_T, likeliest_T]
         best = int(np.where(taken_T, -np.inf, change_T).argmax())
-        start, end = _word(best, _continues(likeliest_T, pin), taken_T)
+        words = 1 if pin.contrast is None else pin.contrast.words
+        run = _run(change_T, best, taken_T, words + 1) if words > 1 else (best, best + 1)
+        start, end = _whole_words(run, _continues(likeliest_T, pin), taken_T)
         taken_T[start:end] = True
         places.append((start, end, pin.ids))
     draft: list[int] = []
@@ -46,9 +48,20 @@ def _continues(tokens_T: npt.NDArray[np.int64], pin: Pin) -> list[bool]:
     return [pin.contrast is not None and token in pin.contrast.continuations for token in tokens_T.tolist()]
 
 
-def _word(position: int, continues: Sequence[bool], taken_T: npt.NDArray[np.bool_]) -> tuple[int, int]:
-    """Return the start and end of the word at a position."""
-    start, end = position, position + 1
+def _run(change_T: npt.NDArray[np.float32], best: int, taken_T: npt.NDArray[np.bool_], longest: int) -> tuple[int, int]:
+    """Return the best position with up to `longest` around it that change about as much, and those between them."""
+    gains_T = np.where(taken_T, -np.inf, change_T - change_T[best] / 2)
+    runs = [
+        (start, end)
+        for start in range(max(0, best + 1 - longest), best + 1)
+        for end in range(best + 1, min(len(gains_T), start + longest) + 1)
+    ]
+    return max(runs, key=lambda run: float(gains_T[slice(*run)].sum()))
+
+
+def _whole_words(run: tuple[int, int], continues: Sequence[bool], taken_T: npt.NDArray[np.bool_]) -> tuple[int, int]:
+    """Return a run of positions with the other halves of the words at its edges."""
+    start, end = run
     while start > 0 and continues[start] and not taken_T[start - 1]:
         start -= 1
     while not taken_T[end] and continues[end]:

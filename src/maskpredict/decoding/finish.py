@@ -97,6 +97,7 @@ class _Group:
             self.settings.stop_when_stable,
             self.settings.threshold,
             finisher.blank,
+            self.settings.seed,
         )
         self.pruned = [False] * len(drafts)
         self.history: list[Decoded] = []

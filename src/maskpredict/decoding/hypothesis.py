@@ -22,6 +22,8 @@ class Contrast:
     """The source with another word in place of those that the pin translates, its end mark included."""
     continuations: frozenset[int]
     """Target ids of subwords that continue a word."""
+    words: int = 1
+    """Number of the words that the pin translates."""
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,8 @@ class Step:
     """Tokens as of the last pass."""
     blank: int | None = None
     """Id of the blank, if the targets are alignments."""
+    seed: int = 1
+    """Seed of random choices."""
 
 
 Strategy = Callable[[Step], Array]
@@ -73,6 +75,8 @@ class Rules:
     threshold: float | None = None
     """Positions predicted with at least this probability are not masked again."""
     blank: int | None = None
+    """As in `Step`."""
+    seed: int = 1
     """As in `Step`."""
 
 
@@ -143,7 +147,14 @@ def positions_to_mask(t: int, decoded: Decoded, rules: Rules) -> Array:
     if t == 0:
         return rules.free_BT
     step = Step(
-        t, rules.passes_B, decoded.log_probs_BT, decoded.masked_BT, rules.free_BT, decoded.tokens_BT, rules.blank
+        t,
+        rules.passes_B,
+        decoded.log_probs_BT,
+        decoded.masked_BT,
+        rules.free_BT,
+        decoded.tokens_BT,
+        rules.blank,
+        rules.seed,
     )
     unfinished_B = t < rules.passes_B
     if rules.stop_when_stable:

@@ -1,15 +1,21 @@
-"""Decoding settings, one class for each decoder: mask-predict, alignments, refinement, one pass, beam search."""
+"""Decoding settings, one class for each decoder: mask-predict, alignments, refinement, CTC, fertilities, insertion and
+beam search."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Annotated, Literal, get_args
 
+from maskpredict.bounds import Bounds
 from maskpredict.decoding.strategies import STRATEGIES, Iterations
 from maskpredict.errors import UserError
 
-MAX_ITERATIONS, MAX_LENGTH_CANDIDATES = 512, 128
+MAX_ITERATIONS, MAX_LENGTH_CANDIDATES, MAX_SAMPLES = 512, 128, 1_000
 """More passes than a target has tokens change nothing; with more candidates a sentence takes minutes."""
+
+
+DecodingSeed = Annotated[int, Bounds(at_least=0, below=2**31)]
 
 
 @dataclass(frozen=True)
@@ -20,8 +26,10 @@ class PassSettings:
     """Decoder passes T; "N" takes as many as the target has positions."""
     _: KW_ONLY
     strategy: str = "mask_predict"
-    """Order in which the target is filled in: mask_predict, one_shot, easy_first, left_to_right; for alignments also
-    words_and_blanks and blocks; or refine, see `systems.refinement`."""
+    """Order in which the target is filled in: mask_predict, one_shot, easy_first, left_to_right, random_order; for
+    alignments also words_and_blanks and blocks; or refine, see `systems.refinement`."""
+    seed: DecodingSeed = 1
+    """Seed of the strategy random_order."""
     stop_when_stable: bool = False
     """End a sentence's passes as soon as one of them changes nothing."""
     threshold: float | None = None
@@ -103,8 +111,8 @@ class AlignmentSettings(PassSettings):
     iterations: Iterations = 1
     """Decoder passes T; the first predicts every position, the others revise the least confident ones."""
     strategy: str = field(default="words_and_blanks", kw_only=True)
-    """Order in which the positions are filled in: words_and_blanks, mask_predict, blocks, one_shot, easy_first or
-    left_to_right."""
+    """Order in which the positions are filled in: words_and_blanks, mask_predict, blocks, one_shot, easy_first,
+    left_to_right or random_order."""
 
     choices = 1
     drafts_per_sentence = 1
@@ -131,7 +139,7 @@ class RefinementSettings(MaskPredictSettings):
 
 @dataclass(frozen=True)
 class OnePassSettings:
-    """Settings of a model that decodes in one pass."""
+    """Settings of a model that has one translation, in one pass."""
 
     num_hypotheses: int = 1
     """There is only one translation."""
@@ -146,6 +154,86 @@ class OnePassSettings:
         return 1
 
     def __post_init__(self) -> None:
+        if self.num_hypotheses != 1:
+            raise UserError(f"num_hypotheses is {self.num_hypotheses}; this model has one translation of a sentence.")
+
+
+Fertilities = Literal["argmax", "average", "sample"]
+
+
+@dataclass(frozen=True)
+class FertilitySettings:
+    """Settings of a model with fertilities, which decodes in one pass."""
+
+    fertilities: Fertilities = "argmax"
+    """Copies of each source word: as many as are likeliest (argmax), as many as there are on average (average), or
+    several drawn at random (sample), each of which gives a translation."""
+    samples: int = 10
+    """Translations of a sentence with `sample`, of which the best is kept; a judge chooses better."""
+    seed: DecodingSeed = 1
+    """Seed of `sample`."""
+    num_hypotheses: int = 1
+    """Number of translations to return, best first."""
+    suppress_tokens: tuple[int, ...] = ()
+    """Ids that are never produced."""
+
+    @property
+    def choices(self) -> int:
+        """Number of finished translations of a sentence to choose from."""
+        return self.samples if self.fertilities == "sample" else 1
+
+    @property
+    def drafts_per_sentence(self) -> int:
+        """Number of targets a sentence is decoded into side by side."""
+        return self.choices
+
+    def most_passes(self, positions: int) -> int:
+        """Return 1."""
+        return 1
+
+    def __post_init__(self) -> None:
+        if self.fertilities not in get_args(Fertilities):
+            raise UserError(f"fertilities is {self.fertilities!r}; choose one of {', '.join(get_args(Fertilities))}.")
+        if not 1 <= self.samples <= MAX_SAMPLES:
+            raise UserError(f"samples is {self.samples}; use 1 to {MAX_SAMPLES}.")
+        if not 1 <= self.num_hypotheses <= self.choices:
+            raise UserError(
+                f"num_hypotheses is {self.num_hypotheses}; it must be between 1 and the number of samples, and is 1 "
+                "without fertilities=sample."
+            )
+
+
+Insertions = Literal["parallel", "greedy"]
+
+
+@dataclass(frozen=True)
+class InsertionSettings:
+    """Settings of an insertion model."""
+
+    insertions: Insertions = "parallel"
+    """A word into every slot in each pass (parallel), or the likeliest of them alone (greedy)."""
+    end_penalty: float = 0.0
+    """Subtracted from the score of "nothing is missing here": higher gives longer translations."""
+    max_length_ratio: float = 2.0
+    """Longest translation, as a multiple of the source's length (ten subwords are added to it)."""
+    num_hypotheses: int = 1
+    """There is only one translation."""
+    suppress_tokens: tuple[int, ...] = ()
+    """Ids that are never produced."""
+
+    choices = 1
+    drafts_per_sentence = 1
+
+    def most_passes(self, positions: int) -> int:
+        """Return the largest number of passes over a target with that many positions: one of them may insert one word
+        alone."""
+        return positions
+
+    def __post_init__(self) -> None:
+        if self.insertions not in get_args(Insertions):
+            raise UserError(f"insertions is {self.insertions!r}; choose {' or '.join(get_args(Insertions))}.")
+        if not 0 <= self.end_penalty < math.inf:
+            raise UserError(f"end_penalty is {self.end_penalty}; use 0 or more.")
         if self.num_hypotheses != 1:
             raise UserError(f"num_hypotheses is {self.num_hypotheses}; this model has one translation of a sentence.")
 

@@ -1,7 +1,7 @@
 """Decoding strategies: alternatives to mask-predict's choice of positions, behind the same interface.
 
-Most are from the authors' release; `refine` is for the models of `systems/refinement.py`. A new one is a function from
-`Step` to the positions to predict, and a line in `STRATEGIES`.
+Most are from the authors' release; `random_order` is after Wang & Cho (2019), and `refine` for the models of
+`systems/refinement.py`. A new one is a function from `Step` to the positions to predict, and a line in `STRATEGIES`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,19 @@ def left_to_right(step: Step) -> Array:
     """Keep the leftmost masked token each pass, whatever its confidence."""
     xp = array_namespace(step.masked_BT)
     return _all_but(step.masked_BT, xp.argmax(xp.astype(step.masked_BT, xp.int32), axis=1))
+
+
+def random_order(step: Step) -> Array:
+    """Keep a random one of the masked tokens each pass, whatever its confidence.
+
+    Wang & Cho (2019) fill in a sentence so. They draw the tokens, too, which a translation does not want. The order is
+    a function of the seed and of the target's length, so that it depends on neither the batch nor the library.
+    """
+    xp = array_namespace(step.masked_BT)
+    size_B1 = xp.sum(xp.astype(step.free_BT, xp.int64), axis=1)[:, None]
+    places_T = xp.arange(step.masked_BT.shape[1], dtype=xp.int64, device=device(step.masked_BT))
+    number_BT = _scrambled(_scrambled(size_B1 + step.seed) + places_T[None, :])
+    return _all_but(step.masked_BT, xp.argmax(xp.where(step.masked_BT, number_BT, -1), axis=1))
 
 
 def words_and_blanks(step: Step) -> Array:
@@ -58,6 +71,18 @@ def blocks(step: Step) -> Array:
 def everything(step: Step) -> Array:
     """Mask all positions, each pass."""
     return step.free_BT
+
+
+_PRIME = 2**31 - 1
+"""Products of two smaller numbers fit 64 bits."""
+
+
+def _scrambled(numbers: Array) -> Array:
+    """Return numbers from 0 to 2^31 - 2 that look random, the same in every library."""
+    for constant in (1_103_515_245, 362_436_069, 521_288_629):
+        numbers = (numbers + constant) % _PRIME
+        numbers = numbers * numbers % _PRIME
+    return numbers
 
 
 def _rank(values_BT: Array) -> Array:
@@ -100,6 +125,7 @@ STRATEGIES: dict[str, Plan] = {
     "one_shot": Plan(least_confident, passes=1),
     "easy_first": Plan(easy_first, one_per_pass=True),
     "left_to_right": Plan(left_to_right, one_per_pass=True),
+    "random_order": Plan(random_order, one_per_pass=True),
     "words_and_blanks": Plan(words_and_blanks),
     "blocks": Plan(blocks),
     "refine": Plan(everything, hide=False),

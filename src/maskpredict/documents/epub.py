@@ -1,4 +1,4 @@
-"""Electronic books (.epub): the text of all chapters, and the table of contents."""
+"""Electronic books (.epub): the text of all chapters, the table of contents, the title and the description."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from maskpredict.documents.mixed import MixedMarkup, MixedParagraph
 from maskpredict.documents.package import Package, XmlFile
 
 _CONTENTS_ENTRY = "{http://www.daisy.org/z3986/2005/ncx/}text"
+_DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
 
 
 def read(content: bytes) -> Document[bytes]:
     """Read an .epub file without encryption."""
-    return Package(
-        content, {"*.xhtml": html_file.read, "*.html": html_file.read, "*.htm": html_file.read, "*.ncx": _read_contents}
-    )
+    chapters = dict.fromkeys(("*.xhtml", "*.html", "*.htm"), html_file.read)
+    return Package(content, {**chapters, "*.ncx": _read_elements, "*.opf": _read_elements})
 
 
-def _read_contents(content: bytes) -> Document[bytes]:
+def _read_elements(content: bytes) -> Document[bytes]:
     markup = MixedMarkup(around=frozenset())
-    return XmlFile(content, lambda root: [MixedParagraph(entry, markup) for entry in root.iter(_CONTENTS_ENTRY)])
+    names = (_CONTENTS_ENTRY, f"{_DUBLIN_CORE}title", f"{_DUBLIN_CORE}description")
+    return XmlFile(content, lambda root: [MixedParagraph(element, markup) for element in root.iter(*names)])

@@ -33,7 +33,8 @@ class Catalogue:
                 entry.msgstr_plural = {form: translations[min(form, 1)] for form in forms}
             else:
                 entry.msgstr = translations[0]
-        return str(catalogue)
+        # For a file that does not begin with a comment, polib writes an empty one.
+        return str(catalogue) if catalogue.header else str(catalogue).removeprefix("#\n")
 
     def _read(self) -> polib.POFile:
         try:

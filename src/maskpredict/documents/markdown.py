@@ -22,8 +22,9 @@ _LINK_END = re.compile(
     r"\](?:\((?:[^()\\\"']|\\.|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|\((?:[^()\\]|\\.)*\))*\)|\[[^\]]*\])?", re.DOTALL
 )
 _MARK = re.compile(r"([\\`*_\[\]<]|^[#>+-](?=\s))")
-_EXTENSION = re.compile(r"(\[\^[^\]\s]+\]|^\[[ xX]\](?=\s))")
-"""A footnote's mark, or the box of a task."""
+_FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]")
+_EXTENSION = re.compile(rf"(^{_FOOTNOTE.pattern}:|{_FOOTNOTE.pattern}|^\[[ xX]\](?=\s))")
+"""A footnote's mark, in front of its text with a colon, or the box of a task."""
 
 
 class _Mismatch(Exception):
@@ -87,14 +88,13 @@ class _Inline:
 
     def items(self, tokens: list[Token]) -> Iterator[Item]:
         """Yield text and tags."""
-        in_address = False
+        in_point = False
         for token in tokens:
-            if token.markup == "autolink":  # three tokens: beginning, text and end
-                in_address = token.nesting == 1
-                if in_address:
-                    yield self._address()
-            elif in_address:
-                continue
+            if in_point:
+                in_point = token.type != "link_close"
+            elif token.type == "link_open" and (point := self._point(token)):
+                in_point = True
+                yield point
             elif token.type == "text":
                 yield from self._text(token.content)
             elif token.type == "text_special":
@@ -165,6 +165,13 @@ class _Inline:
         if match is None or "\n" in match[0]:
             raise _Mismatch
         return self._take(match[0])
+
+    def _point(self, link: Token) -> Tag | None:
+        """Return an address, or a footnote's mark whose text is an address; None for a link around text."""
+        if link.markup == "autolink":
+            return self._address()
+        footnote = _FOOTNOTE.match(self._content, self._position)
+        return Tag(TagKind.POINT, self._take(footnote[0])) if footnote else None
 
     def _address(self) -> Tag:
         end = self._content.find(">", self._position)

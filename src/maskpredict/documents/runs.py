@@ -6,10 +6,10 @@ The format that most of a paragraph has is that of its text; stretches in other 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 from lxml import etree
 
@@ -71,43 +71,34 @@ class RunParagraph:
     @cached_property
     def block(self) -> Block:
         """As in `Paragraph`; the source of a tag or a break is the number of what it stands for."""
-        items: list[Item] = []
-        fields, styled, style = self._fields(), -1, self._base
-        field_of_end = {end: start for start, (_, end) in fields.items() if end is not None}
-        pairs: dict[int, int] = {}
+        found = self._fields()
+        begins, ends = {field.begin: field for field in found}, {field.end: field for field in found}
+        numbers: dict[_Field, int] = {}
         containers: list[int] = []
+        items = _StyledItems(self._base)
         place = 0
         while place < len(self._atoms):
             atom, last = self._atoms[place], place
-            is_text = self._is_text(atom)
-            new_style = self._style(atom) if is_text else style
-            if styled >= 0 and (new_style != style or atom.edge or place in fields or place in field_of_end):
-                items.append(Tag(TagKind.CLOSE, None, styled))
-                styled, style = -1, self._base
-            if is_text:
-                if styled < 0 and new_style != self._base:
-                    styled = self._keep(atom)
-                    items.append(Tag(TagKind.OPEN, styled, styled))
-                style = new_style
-                items.append(Text(atom.element.text or ""))
+            if self._is_text(atom):
+                items.add_text(atom.element.text or "", self._style(atom), partial(self._keep, atom))
             elif atom.element.tag in self._markup.breaks:
-                items.append(Text("\n", self._keep(atom)))
-            elif place in fields:
-                last, end = fields[place]
-                number = self._keep(*self._atoms[place : last + 1])
-                items.append(Tag(TagKind.POINT if end is None else TagKind.OPEN, number, number))
-                pairs[place] = number
-            elif place in field_of_end:
-                items.append(Tag(TagKind.CLOSE, self._keep(atom), pairs[field_of_end[place]]))
+                items.add(Text("\n", self._keep(atom)))
+            elif place in begins:
+                field = begins[place]
+                last = field.last
+                number = numbers[field] = self._keep(*self._atoms[place : last + 1])
+                items.add_edge(Tag(TagKind.POINT if field.end is None else TagKind.OPEN, number, number))
+            elif place in ends:
+                items.add_edge(Tag(TagKind.CLOSE, self._keep(atom), numbers[ends[place]]))
             elif atom.edge is TagKind.OPEN:
                 containers.append(self._keep(atom))
-                items.append(Tag(TagKind.OPEN, containers[-1], containers[-1]))
+                items.add_edge(Tag(TagKind.OPEN, containers[-1], containers[-1]))
             elif atom.edge is TagKind.CLOSE:
-                items.append(Tag(TagKind.CLOSE, None, containers.pop()))
+                items.add_edge(Tag(TagKind.CLOSE, None, containers.pop()))
             else:
-                items.append(Tag(TagKind.POINT, self._keep(atom)))
+                items.add(Tag(TagKind.POINT, self._keep(atom)))
             place = last + 1
-        return [*items, Tag(TagKind.CLOSE, None, styled)] if styled >= 0 else items
+        return items.finished()
 
     def fill(self, block: Block) -> None:
         """As in `Paragraph`."""
@@ -163,22 +154,70 @@ class RunParagraph:
         self._payloads.append(list(atoms))
         return len(self._payloads) - 1
 
-    def _fields(self) -> dict[int, tuple[int, int | None]]:
-        """Return, by where a field begins, the last atom in front of its result and its end; None without a result."""
-        fields: dict[int, tuple[int, int | None]] = {}
-        open_fields: list[tuple[int, int | None]] = []
+    def _fields(self) -> list[_Field]:
+        fields: list[_Field] = []
+        begun: list[_Field] = []
         for place, atom in enumerate(self._atoms):
             kind = atom.element.get(self._markup.field_type) if atom.element.tag == self._markup.field else None
             if atom.edge is not None:
-                open_fields = []
+                begun = []
             elif kind == "begin":
-                open_fields.append((place, None))
-            elif kind == "separate" and open_fields:
-                open_fields[-1] = (open_fields[-1][0], place)
-            elif kind == "end" and open_fields:
-                start, separator = open_fields.pop()
-                fields[start] = (place, None) if separator is None else (separator, place)
+                begun.append(_Field(place))
+            elif kind == "separate" and begun:
+                begun[-1] = _Field(begun[-1].begin, place)
+            elif kind == "end" and begun:
+                field = begun.pop()
+                fields.append(replace(field, end=place) if field.last else _Field(field.begin, place))
         return fields
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A field, by the numbers of its atoms."""
+
+    begin: int
+    last: int = 0
+    """The last one in front of its result, or the end of a field without one."""
+    end: int | None = None
+    """The end of a field with a result."""
+
+
+class _StyledItems:
+    """Items of a block, with tags around the stretches that have another format than most of it."""
+
+    def __init__(self, base: bytes) -> None:
+        self._base = self._style = base
+        self._items: list[Item] = []
+        self._open: int = -1
+        """Number of the open tag, if the present format is not the usual one."""
+
+    def add_text(self, text: str, style: bytes, number: Callable[[], int]) -> None:
+        """Add text in a format; `number` gives the number of what stands for the format."""
+        if style != self._style:
+            self._close()
+            if style != self._base:
+                self._open, self._style = number(), style
+                self._items.append(Tag(TagKind.OPEN, self._open, self._open))
+        self._items.append(Text(text))
+
+    def add(self, item: Item) -> None:
+        """Add what may be inside of a format."""
+        self._items.append(item)
+
+    def add_edge(self, tag: Tag) -> None:
+        """Add a tag that no format goes across."""
+        self._close()
+        self._items.append(tag)
+
+    def finished(self) -> list[Item]:
+        """Return all items."""
+        self._close()
+        return self._items
+
+    def _close(self) -> None:
+        if self._style != self._base:
+            self._items.append(Tag(TagKind.CLOSE, None, self._open))
+            self._style = self._base
 
 
 class _Writer:

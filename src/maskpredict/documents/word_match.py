@@ -6,7 +6,7 @@ Shape letters: W words of the translation, U units of the source, T subwords of 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -84,30 +84,40 @@ class WordMatch:
         The model may be as unsure about them without their noun as without themselves.
         """
         member_U = np.array([_share(self._source, unit, part) >= 0.5 for unit in self._units])
-        strongest_U = self._weights_WU.argmax(axis=0)
-        is_claim_U = self._weights_WU.max(axis=0) >= _WEAK
-        inside = set(strongest_U[member_U & is_claim_U].tolist())
+        word_of_U = self._weights_WU.argmax(axis=0)
+        is_sure_U = self._weights_WU.max(axis=0) >= _WEAK
+        inside = set(word_of_U[member_U & is_sure_U].tolist())
         sure = inside | set(np.flatnonzero(scores_W >= _SURE).tolist())
-        outside = set(strongest_U[~member_U & is_claim_U].tolist()) - sure
+        outside = set(word_of_U[~member_U & is_sure_U].tolist()) - sure
         small = {number for number, word in enumerate(self.words) if self._is_small(number, word)} - sure
-        start, end = run
-        while end - start > 1 and (start in outside or start in small):
-            start += 1
-        while end - start > 1 and (end - 1 in outside or end - 1 in small):
-            end -= 1
-        core = set(range(start, end))
-        units = [u for u in np.flatnonzero(member_U).tolist() if self._source[slice(*self._units[u])].strip()]
-        accounted = [bool(is_claim_U[u]) and int(strongest_U[u]) in core for u in units]
-        before = accounted.index(True) if True in accounted else 0
-        after = accounted[::-1].index(True) if True in accounted else 0
-        while before > 0 and start > limits[0] and start - 1 not in outside and start - 1 in small | inside:
+        start, end = _trimmed(run, outside | small)
+        units = [unit for unit in np.flatnonzero(member_U).tolist() if self._source[slice(*self._units[unit])].strip()]
+        is_in_run = [bool(is_sure_U[unit]) and start <= int(word_of_U[unit]) < end for unit in units]
+        may_join = (small | inside) - outside
+        before, after = _leading_false(is_in_run), _leading_false(is_in_run[::-1])
+        while before > 0 and start > limits[0] and start - 1 in may_join:
             start, before = start - 1, before - 1
-        while after > 0 and end < limits[1] and end not in outside and end in small | inside:
+        while after > 0 and end < limits[1] and end in may_join:
             end, after = end + 1, after - 1
         return start, end
 
     def _is_small(self, number: int, word: Span) -> bool:
         return word[1] - word[0] <= _SMALL or self._weights_WU[number].max(initial=0.0) < _UNSURE
+
+
+def _trimmed(run: Span, dispensable: Collection[int]) -> Span:
+    """Return a run of numbers without those at its edges that are dispensable, but at least one."""
+    start, end = run
+    while end - start > 1 and start in dispensable:
+        start += 1
+    while end - start > 1 and end - 1 in dispensable:
+        end -= 1
+    return start, end
+
+
+def _leading_false(values: Sequence[bool]) -> int:
+    """Return how many values come before the first that is true; 0 if there is none."""
+    return values.index(True) if True in values else 0
 
 
 def _best_run(scores: Weights, *, fixed_start: bool, fixed_end: bool) -> tuple[Span, float]:

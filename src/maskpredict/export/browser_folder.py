@@ -1,4 +1,6 @@
-"""Export of a CMLM as a web page that translates in the browser: a folder of static files for any web server.
+"""Export of a CMLM or an alignment model as a web page that translates in the browser.
+
+It is a folder of static files for any web server:
 
 index.html    the page
 page/         its modules and styles, some of them shared with the page of `maskpredict serve`
@@ -24,13 +26,16 @@ from maskpredict.export.browser_vocabulary import vocabulary
 from maskpredict.export.onnx_graphs import DECODER_FILE, ENCODER_FILE, export_onnx
 from maskpredict.export.writing import Exported, FolderFormat, export_folder
 from maskpredict.model.folder import CARD_FILE, ModelFolder
-from maskpredict.runtime.presets import PRESETS
+from maskpredict.runtime.presets import ALIGNMENT_PRESETS, PRESETS
+from maskpredict.systems.alignment import Alignment
 from maskpredict.systems.cmlm import CMLM
 from maskpredict.tokenizer import SentencePieceTokenizer, Tokenizers
 
 DESCRIPTION_FILE, INDEX_FILE, LICENCE_FILE = "browser.json", "index.html", "onnxruntime-LICENSE.txt"
 FORMAT = FolderFormat("browser", ("int8", "float32"), marker=DESCRIPTION_FILE, packages=onnx_graphs.FORMAT.packages)
 FORMAT_VERSION = 1
+SPEEDS = {CMLM.name: PRESETS, Alignment.name: ALIGNMENT_PRESETS}
+"""Presets of the systems that the page runs."""
 
 _OWN_PAGE = Path(__file__).parent / "browser_page"
 _SERVICE_PAGE = Path(maskpredict.__file__).parent / "serve" / "page"
@@ -46,7 +51,7 @@ def export_browser(
     overwrite: bool = False,
     runtime: Path | None = None,
 ) -> Exported:
-    """Write a CMLM as a web page; `runtime` is the npm package onnxruntime-web, by default downloaded by npm."""
+    """Write a model as a web page; `runtime` is the npm package onnxruntime-web, by default downloaded by npm."""
     with export_folder(FORMAT, model, out, precision=precision, overwrite=overwrite) as (contents, partial):
         _validate(contents)
         vocabularies = _write_vocabularies(contents.tokenizers, partial / "vocabulary")
@@ -61,7 +66,7 @@ def export_browser(
             "languages": asdict(contents.languages),
             "vocabularies": vocabularies,
             "downloads": {name: (partial / name).stat().st_size for name in downloads},
-            "speeds": PRESETS,
+            "speeds": SPEEDS[contents.system],
             "runtime": version,
         }
         text = json.dumps(description, indent=2, ensure_ascii=False)
@@ -82,8 +87,10 @@ def page_files() -> list[Path]:
 
 
 def _validate(contents: ModelFolder) -> None:
-    if contents.system != CMLM.name:
-        raise UserError(f"the page runs mask-predict, so it takes {CMLM.name} models, not {contents.system} ones.")
+    if contents.system not in SPEEDS:
+        raise UserError(
+            f"the page runs mask-predict, so it takes {' and '.join(SPEEDS)} models, not {contents.system} ones."
+        )
     for tokenizer in (contents.tokenizers.source, contents.tokenizers.target):
         if not isinstance(tokenizer, SentencePieceTokenizer):
             raise UserError("the page reads SentencePiece vocabularies, and this imported model has a dictionary.")

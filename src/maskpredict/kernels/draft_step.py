@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from maskpredict.kernels.fixed_drafts import FixedDrafts
+from maskpredict.kernels.fixed_drafts import Blank, FixedDrafts
 from maskpredict.kernels.pdl import allow_next_kernel, launch_options, wait_for_previous_kernel
 from maskpredict.kernels.reference import BlockBests
 
@@ -48,6 +48,29 @@ def _begin(  # type: ignore[no-untyped-def]
         tl.store(PLACES + out, out, mask=inside)
 
 
+@triton.jit(do_not_specialize=["width", "times", "passes", "pad", "mask_id"])
+def _begin_alignments(  # type: ignore[no-untyped-def]
+    SOURCE_LENGTHS, TOKENS, LOG_PROBS, LENGTH_SCORES, LENGTHS, USED, PRUNED, INPUTS, MASKED, PLACES, PASSES,
+    width, times, passes, pad, mask_id, WIDTH: tl.constexpr, PDL: tl.constexpr,
+):  # fmt: skip
+    draft, place = tl.program_id(0), tl.arange(0, WIDTH)
+    wait_for_previous_kernel(PDL)
+    allow_next_kernel(PDL)
+    length = times * tl.load(SOURCE_LENGTHS + draft).to(tl.int32)
+    tl.store(LENGTHS + draft, length)
+    tl.store(LENGTH_SCORES + draft, 0.0)
+    tl.store(USED + draft, 0)
+    tl.store(PRUNED + draft, 0)
+    tl.store(PASSES + draft, passes)
+    out, inside = draft * width + place, place < width
+    token = tl.where(place < length, mask_id, pad)
+    tl.store(TOKENS + out, token, mask=inside)
+    tl.store(INPUTS + out, token, mask=inside)
+    tl.store(LOG_PROBS + out, tl.zeros((WIDTH,), tl.float32), mask=inside)
+    tl.store(MASKED + out, tl.where(place < length, 1 + place, 0), mask=inside)
+    tl.store(PLACES + out, out, mask=inside)
+
+
 @triton.jit
 def _best(HIGHEST, TOTAL, TOKEN, row, inside, rows, blocks, WIDTH: tl.constexpr, CHUNK: tl.constexpr):  # type: ignore[no-untyped-def]
     """Return token and log-probability of the best over all blocks, for a tile of rows."""
@@ -71,11 +94,12 @@ def _best(HIGHEST, TOTAL, TOKEN, row, inside, rows, blocks, WIDTH: tl.constexpr,
     return token, -tl.log(total)
 
 
-@triton.jit(do_not_specialize=["t", "width", "predicted", "blocks", "mask_id"])
+@triton.jit(do_not_specialize=["t", "width", "predicted", "blocks", "mask_id", "blank_id"])
 def _between_passes(  # type: ignore[no-untyped-def]
     HIGHEST, TOTAL, TOKEN, TOKENS, LOG_PROBS, LENGTHS, USED, INPUTS, MASKED, PLACES, PASSES,
-    t, width, predicted, blocks, mask_id, log_threshold,
-    WIDTH: tl.constexpr, CHUNK: tl.constexpr, TAKE: tl.constexpr, MASK: tl.constexpr, PDL: tl.constexpr,
+    t, width, predicted, blocks, mask_id, blank_id, log_threshold,
+    WIDTH: tl.constexpr, CHUNK: tl.constexpr, TAKE: tl.constexpr, MASK: tl.constexpr, BLANKS: tl.constexpr,
+    PDL: tl.constexpr,
 ):  # fmt: skip
     draft, place = tl.program_id(0), tl.arange(0, WIDTH)
     row, inside = draft * width + place, place < width
@@ -90,6 +114,8 @@ def _between_passes(  # type: ignore[no-untyped-def]
         masked, predicted_row = number != 0, draft * predicted + number - 1
         rows = tl.num_programs(0) * predicted
         best, best_log_prob = _best(HIGHEST, TOTAL, TOKEN, predicted_row, masked, rows, blocks, WIDTH, CHUNK)
+        if BLANKS:
+            best = tl.where(best == mask_id, blank_id, best)
         token = tl.where(masked, best, token)
         log_prob = tl.where(masked, best_log_prob, log_prob)
         tl.store(TOKENS + row, token, mask=inside)
@@ -98,11 +124,17 @@ def _between_passes(  # type: ignore[no-untyped-def]
     if MASK:
         length = tl.minimum(length, width)
         free = place < length
-        count = tl.maximum(length * (passes - t) // passes, 1)
         confidence = tl.where(free, log_prob, float("inf"))
         less = confidence[None, :] < confidence[:, None]
         left_of_equal = (confidence[None, :] == confidence[:, None]) & (place[None, :] < place[:, None])
-        rank = tl.sum((less | left_of_equal).to(tl.int32), 1)
+        before, size = less | left_of_equal, length
+        if BLANKS:  # words compete with words, and blanks with blanks
+            blank = (free & (token == blank_id)).to(tl.int32)
+            blanks = tl.sum(blank, 0)
+            before = before & (blank[None, :] == blank[:, None])
+            size = tl.where(blank != 0, blanks, length - blanks)
+        count = tl.maximum(size * (passes - t) // passes, 1)
+        rank = tl.sum(before.to(tl.int32), 1)
         masked = free & (rank < count) & (t < passes) & (log_prob < log_threshold)
         tl.store(INPUTS + row, tl.where(masked, mask_id, token), mask=inside)
         number, masks = tl.cumsum(masked.to(tl.int32), 0), tl.sum(masked.to(tl.int32), 0)
@@ -125,22 +157,41 @@ def begin(
     )  # fmt: skip
 
 
-def take_predictions(drafts: FixedDrafts, bests: BlockBests) -> None:
+def begin_alignments(drafts: FixedDrafts, lengths_B: Tensor, times: int, passes: int, pad: int, mask: int) -> None:
     """As in `draft_step_reference`."""
-    _launch(drafts, bests, None, 0, None)
+    rows, width = drafts.tokens_RW.shape
+    _begin_alignments[(rows,)](
+        lengths_B, drafts.tokens_RW, drafts.log_probs_RW, drafts.length_scores_R, drafts.lengths_R, drafts.used_R,
+        drafts.pruned_R, drafts.inputs_RW, drafts.masked_RW, drafts.places_RW, drafts.passes_R,
+        width, times, passes, pad, mask, triton.next_power_of_2(width), **launch_options(lengths_B),
+    )  # fmt: skip
 
 
-def mask_again(drafts: FixedDrafts, t: int, mask: int, threshold: float | None) -> None:
+def take_predictions(drafts: FixedDrafts, bests: BlockBests, blank: Blank | None = None) -> None:
     """As in `draft_step_reference`."""
-    _launch(drafts, None, t, mask, threshold)
+    _launch(drafts, bests, None, 0 if blank is None else blank.predicted, None, blank)
 
 
-def take_and_mask_again(drafts: FixedDrafts, bests: BlockBests, t: int, mask: int, threshold: float | None) -> None:
+def mask_again(drafts: FixedDrafts, t: int, mask: int, threshold: float | None, blank: Blank | None = None) -> None:
     """As in `draft_step_reference`."""
-    _launch(drafts, bests, t, mask, threshold)
+    _launch(drafts, None, t, mask, threshold, blank)
 
 
-def _launch(drafts: FixedDrafts, bests: BlockBests | None, t: int | None, mask: int, threshold: float | None) -> None:
+def take_and_mask_again(
+    drafts: FixedDrafts, bests: BlockBests, t: int, mask: int, threshold: float | None, blank: Blank | None = None
+) -> None:
+    """As in `draft_step_reference`."""
+    _launch(drafts, bests, t, mask, threshold, blank)
+
+
+def _launch(
+    drafts: FixedDrafts,
+    bests: BlockBests | None,
+    t: int | None,
+    mask: int,
+    threshold: float | None,
+    blank: Blank | None,
+) -> None:
     rows, width = drafts.tokens_RW.shape
     assert width <= MAX_WIDTH
     whole = max(16, triton.next_power_of_2(width))
@@ -153,7 +204,7 @@ def _launch(drafts: FixedDrafts, bests: BlockBests | None, t: int | None, mask: 
     _between_passes[(rows,)](
         highest, total, token, drafts.tokens_RW, drafts.log_probs_RW, drafts.lengths_R, drafts.used_R, drafts.inputs_RW,
         drafts.masked_RW, drafts.places_RW, drafts.passes_R,
-        t or 0, width, predicted, blocks, mask, log_threshold,
-        whole, max(1, MAX_TILE_NUMBERS // whole), bests is not None, t is not None, num_warps=8,
+        t or 0, width, predicted, blocks, mask, 0 if blank is None else blank.shown, log_threshold,
+        whole, max(1, MAX_TILE_NUMBERS // whole), bests is not None, t is not None, blank is not None, num_warps=8,
         **launch_options(drafts.tokens_RW),
     )  # fmt: skip

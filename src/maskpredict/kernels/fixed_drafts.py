@@ -12,6 +12,16 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
+class Blank:
+    """Ids of the blank, for drafts that are alignments; words and blanks are then masked in equal shares."""
+
+    predicted: int
+    """As the model predicts it: MASK."""
+    shown: int
+    """As a draft has it: BOS."""
+
+
+@dataclass(frozen=True)
 class FixedDrafts:
     """Drafts and their decoding state."""
 

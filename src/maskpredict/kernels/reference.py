@@ -65,6 +65,8 @@ class Ops(Protocol):
         slot_D: Tensor | None = None,
     ) -> Tensor: ...
 
+    def add_words(self, states_RTD: Tensor, ids_RT: Tensor, tokens: Tensor, scale: float, hidden: int) -> Tensor: ...
+
     def attend(self, q_RTHK: Tensor, keys_BSHK: Tensor, values_BSHK: Tensor, lengths_B: Tensor) -> Tensor: ...
 
     def attend_seen(self, q: Tensor, k: Tensor, v: Tensor, seen_BTS: Tensor) -> Tensor: ...
@@ -135,6 +137,12 @@ def embed(
     if slot_D is not None:
         x_RTD[:, 0] = slot_D
     return x_RTD
+
+
+def add_words(states_RTD: Tensor, ids_RT: Tensor, tokens: Tensor, scale: float, hidden: int) -> Tensor:
+    """Return states [R, T, D] plus the embeddings of ids times `scale`; the id `hidden` adds nothing."""
+    words_RTD = F.embedding(ids_RT, tokens) * scale
+    return states_RTD + torch.where((ids_RT == hidden)[..., None], 0.0, words_RTD)
 
 
 def attend(q_RTHK: Tensor, keys_BSHK: Tensor, values_BSHK: Tensor, lengths_B: Tensor) -> Tensor:

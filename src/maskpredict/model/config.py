@@ -1,4 +1,4 @@
-"""The shape of a model, and the paper's three sizes by name."""
+"""The shape of a model, and sizes by name, the paper's three among them."""
 
 from __future__ import annotations
 
@@ -54,11 +54,15 @@ class ModelConfig:
 
 PRESETS: dict[str, ModelConfig] = {
     "tiny": ModelConfig(width=128, hidden=256, heads=4, encoder_layers=2, decoder_layers=2, dropout=0.1, norm="pre"),
+    "compact": ModelConfig(
+        width=256, hidden=1024, heads=4, encoder_layers=6, decoder_layers=2, dropout=0.1, norm="pre", ctc_positions=2
+    ),
     "small": ModelConfig(hidden=512),
     "base": ModelConfig(),
     "large": ModelConfig(width=1024, hidden=4096, heads=16),
 }
-"""Sizes by name: `small`, `base` and `large` are the paper's; `tiny` trains on a CPU in minutes."""
+"""Sizes by name: `small`, `base` and `large` are the paper's; `tiny` trains on a CPU in minutes; `compact` is for
+alignment models in browsers and on small devices, with a vocabulary of 8,000."""
 
 
 def preset(name: str, changes: Mapping[str, Any]) -> ModelConfig:

@@ -1,6 +1,6 @@
 """The model folder: everything a trained model needs to translate, as data that runs no code when it is read.
 
-config.json         architecture, system, languages, vocabulary sizes, checksum of the weights, format version
+config.json         architecture, system, languages, vocabulary sizes, training, checksum of the weights, format version
 model.safetensors   weights, in float32, half precision or eight bits (see stored_weights.py)
 tokenizer.model     or source.model and target.model; .dict.json instead of .model in imported models
 generation.json     default decoding settings
@@ -24,6 +24,7 @@ from maskpredict.model.config import ModelConfig
 from maskpredict.model.parameter_shapes import check_weights, parameter_shapes
 from maskpredict.model.safetensors_file import Precision
 from maskpredict.model.stored_weights import StoredWeights, Weights, parameter_count, write_weights
+from maskpredict.model.training_record import TrainingRecord
 from maskpredict.new_folder import new_folder
 from maskpredict.tokenizer import Tokenizers
 
@@ -50,6 +51,8 @@ class ModelFolder:
     """Default decoding settings."""
     card: str = ""
     """Text of the model card."""
+    training: TrainingRecord | None = None
+    """How the model was trained; None if that is not known."""
 
     def write(self, folder: Path, *, precision: Precision = "float32", overwrite: bool = False) -> None:
         """Write the folder; if that fails, an existing folder is untouched."""
@@ -71,6 +74,7 @@ class ModelFolder:
                 "target": self.tokenizers.target.vocab_size,
             },
             "architecture": to_dict(self.config),
+            **({} if self.training is None else {"training": to_dict(self.training)}),
         }
 
     def check_weights(self) -> None:
@@ -93,6 +97,8 @@ class ModelFolder:
             config = from_dict(ModelConfig, description["architecture"])
             languages = Languages(**description["languages"])
             system = str(description["system"])
+            training = description.get("training")
+            record = None if training is None else TrainingRecord(**training)
         except (KeyError, TypeError) as error:
             raise UserError(f"{folder / CONFIG_FILE} is damaged: {error} is missing or malformed.") from error
         weights = StoredWeights(folder / WEIGHTS_FILE)
@@ -107,6 +113,7 @@ class ModelFolder:
             weights,
             _read_json(generation) if generation.exists() else {},
             card.read_text(encoding="utf-8") if card.exists() else "",
+            record,
         )
 
 

@@ -82,6 +82,18 @@ class Padded:
         """Return x as rows [B, T, ...], which it is already."""
         return x
 
+    def compacted(self, kept: Tensor) -> tuple[Padded, Tensor]:
+        """Return the layout of the kept tokens, moved to the left, and for each token the flat place that the next
+        kept token of its sentence has there: its own if it is kept."""
+        kept_BT = kept & self.valid_BT
+        before_BT = kept_BT.cumsum(1) - kept_BT.long()
+        width = self.valid_BT.shape[1]
+        return Padded.of(kept_BT.sum(1), width), (self.rows * width + before_BT).flatten()
+
+    def with_empty_rows(self) -> Padded:
+        """Return the layout itself; see `Packed`."""
+        return self
+
 
 @dataclass(frozen=True)
 class Packed:
@@ -131,6 +143,25 @@ class Packed:
     def stretched(self, times: int) -> Packed:
         """Return the layout of the same sentences with every position repeated `times` times."""
         return Packed.of(self.starts * times, self.valid_rows.sum(), len(self.rows) * times, self.max_length * times)
+
+    def compacted(self, kept: Tensor) -> tuple[Packed, Tensor]:
+        """Return the layout of the kept tokens, moved to the front, and for each token the flat place that the next
+        kept token of its sentence has there: its own if it is kept.
+
+        The number of tokens stays the same, for CUDA graphs. So there are as many rows of padding behind the rows of
+        the sentences: each has the room of the tokens that its sentence has lost.
+        """
+        kept_N = kept & self.valid
+        counts_B = torch.zeros_like(self.lengths_B).index_add_(0, self.rows, kept_N.long())
+        ends = torch.cat([counts_B, self.lengths_B - counts_B]).cumsum(0)
+        starts = torch.cat([torch.zeros_like(ends[:1]), ends]).int()
+        layout = Packed.of(starts, self.valid_rows.sum(), len(self.rows), self.max_length)
+        return layout, kept_N.cumsum(0) - kept_N.long()
+
+    def with_empty_rows(self) -> Packed:
+        """Return the layout with as many empty rows behind its own, for the rows of padding of `compacted`."""
+        starts = torch.cat([self.starts, self.starts[-1:].expand(len(self.starts) - 1)])
+        return Packed.of(starts, self.valid_rows.sum(), len(self.rows), self.max_length)
 
     def spread(self, x: Tensor) -> Tensor:
         """Return x [N, ...] as rows [B, T, ...], arbitrary beyond a row's length."""

@@ -22,13 +22,15 @@ ALIGNMENT_SYSTEMS = ("alignment", "ctc")
 
 def parameter_shapes(system: str, config: ModelConfig, source_vocabulary: int, target_vocabulary: int) -> Shapes | None:
     """Return the shape of every weight by its name; None for a system that is not listed here."""
-    if system not in (*LENGTH_HEAD_SYSTEMS, *ALIGNMENT_SYSTEMS, "autoregressive"):
+    if system not in (*LENGTH_HEAD_SYSTEMS, *ALIGNMENT_SYSTEMS, "autoregressive", "insertion"):
         return None
     shapes = dict(_transformer(config, source_vocabulary, target_vocabulary))
     if system in LENGTH_HEAD_SYSTEMS:
         shapes["length.table.weight"] = (config.length_classes or config.max_positions, config.width)
     if system in ALIGNMENT_SYSTEMS:
         shapes |= _linear("split", config.width, config.ctc_positions * config.width)
+    if system == "insertion":
+        shapes |= _linear("slot", 2 * config.width, config.width)
     return shapes
 
 

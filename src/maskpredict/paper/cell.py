@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar
 
 from maskpredict.errors import UserError
 
 R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class FromSentences:
+    """Counts that a number was computed from, so that it can be computed for any resample of the sentences."""
+
+    key: str
+    """Key of the translations in the file of counts; see `paper.counts`."""
+    measure: Literal["bleu", "repeated"] = "bleu"
+    """BLEU, or the share of repeated subwords."""
+    shortest: int = 0
+    """Words of the shortest references that count."""
+    below: int | None = None
+    """Exclusive upper bound of the words of the references that count; None for none."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +34,8 @@ class Cell:
     """Half the width of the 95% confidence interval, if it was estimated."""
     reason: str = ""
     """Sentence that says why there is no value."""
+    sentences: FromSentences | None = field(default=None, compare=False)
+    """Counts of the sentences that it was computed from; None if it is not a number of that kind."""
 
 
 def measured(measure: Callable[[], float | Cell]) -> Cell:

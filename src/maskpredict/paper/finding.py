@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from maskpredict.errors import UserError
 from maskpredict.paper import plot
 from maskpredict.paper.analysis import Analysis
 from maskpredict.paper.cell import measured
-from maskpredict.paper.models import ModelFacts
+from maskpredict.paper.models import MODEL, ModelFacts
 from maskpredict.paper.study import Study
 from maskpredict.paper.table import markdown
 from maskpredict.paper.translations import ComputeEnvironment
@@ -36,6 +36,10 @@ class Setup:
     compute_type: str
     models: tuple[ModelFacts, ...]
     versions: dict[str, str]
+    command: str = ""
+    """Command that makes the results again; empty for results from before it was recorded."""
+    switched_off: dict[str, Any] = field(default_factory=dict)
+    """Decoding settings that the folder of the analysed model recommends and the paper does not have."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,8 @@ def setup_of(study: Study) -> Setup:
             "sacrebleu": version("sacrebleu"),
             "torch": _joined(environment.torch for environment in environments),
         },
+        command=study.command,
+        switched_off=study.models.recommended(MODEL),
     )
 
 

@@ -13,12 +13,15 @@ from typing import Any, cast
 
 import torch
 
+from maskpredict.checksums import checksum_of
 from maskpredict.corpus.dataset import sha256
 from maskpredict.decoding.engine import Engine
 from maskpredict.errors import UserError
 from maskpredict.languages import Languages
-from maskpredict.model.folder import CARD_FILE, ModelFolder
-from maskpredict.model.stored_weights import Weights, parameter_count
+from maskpredict.model.folder import CARD_FILE, WEIGHTS_FILE, ModelFolder, read_description
+from maskpredict.model.stored_weights import parameter_count
+from maskpredict.model.training_record import TrainingRecord
+from maskpredict.paper.exact_decoding import switched_off
 from maskpredict.runtime.find_model import find_model
 from maskpredict.runtime.translator import Translator
 
@@ -34,6 +37,7 @@ TITLES = {
     "fertility": "NAT with fertility",
     "ctc": "CTC",
     "refinement": "iterative refinement",
+    "insertion": "insertion",
 }
 """Roles of the models in the paper's tables, and their names there."""
 
@@ -65,6 +69,8 @@ class ModelFacts:
     dimensions: str
     """Width of the model and of its feed-forward layers."""
     parameters: int
+    weights: str = ""
+    """Checksum of the weights file."""
 
 
 class LoadedModels:
@@ -72,16 +78,17 @@ class LoadedModels:
 
     def __init__(self, competitors: Competitors, languages: Languages) -> None:
         self.competitors, self.languages = competitors, languages
-        self._loaded: dict[tuple[str, str, str], Translator | UserError] = {}
+        self._loaded: dict[tuple[str, str, str, str], Translator | UserError] = {}
         self._fingerprints: dict[str, str] = {}
+        self._switched_off: dict[str, dict[str, Any]] = {}
 
-    def translator(self, role: str, *, device: str = "", compute_type: str = "") -> Translator:
-        """Translator of this role, on the study's device unless another is given."""
+    def translator(self, role: str, *, device: str = "", compute_type: str = "", judge: str = "") -> Translator:
+        """Translator of this role, on the study's device unless another is given; the role `judge` chooses alone."""
         device = device or self.competitors.device
         compute_type = compute_type or self.competitors.compute_type
-        key = (role, device, compute_type)
+        key = (role, device, compute_type, judge)
         if key not in self._loaded:
-            self._loaded[key] = _result_or_error(lambda: self._load(role, device, compute_type))
+            self._loaded[key] = _result_or_error(lambda: self._load(*key))
         loaded = self._loaded[key]
         if isinstance(loaded, UserError):
             raise loaded
@@ -99,6 +106,22 @@ class LoadedModels:
             self._fingerprints[role] = digest.hexdigest()
         return self._fingerprints[role]
 
+    def system(self, role: str) -> str:
+        """Name of a model's system, for which it need not be loaded."""
+        path = self._path(role)
+        with _naming(role):
+            return str(read_description(find_model(path))["system"])
+
+    def switched_off(self, role: str) -> dict[str, Any]:
+        """Decoding settings that a model's folder recommends and the paper does not have, and how they are off."""
+        if role not in self._switched_off:
+            self._switched_off[role] = switched_off(self._folder(role))
+        return self._switched_off[role]
+
+    def recommended(self, role: str) -> dict[str, Any]:
+        """What `switched_off` switches off, with the values of the folder."""
+        return {name: self._folder(role).generation[name] for name in self.switched_off(role)}
+
     def device_name(self) -> str:
         """Name of the device that the analysed model runs on."""
         return device_name(self.translator(MODEL).engine)
@@ -111,6 +134,20 @@ class LoadedModels:
             return ""
         return f"{config.width}/{config.hidden}"
 
+    def parameters(self, role: str) -> int | None:
+        """Number of a model's weights; None if there is no such model."""
+        try:
+            return parameter_count(self._folder(role).weights)
+        except UserError:
+            return None
+
+    def training(self, role: str) -> TrainingRecord | None:
+        """How a model was trained; None if there is no such model, or its folder does not say."""
+        try:
+            return self._folder(role).training
+        except UserError:
+            return None
+
     def facts(self) -> tuple[ModelFacts, ...]:
         """Descriptions of all models used so far, including those whose translations came from the cache."""
         for role in self._fingerprints:
@@ -120,23 +157,30 @@ class LoadedModels:
             if isinstance(loaded, Translator):
                 systems.setdefault(role, loaded.system)
         return tuple(
-            ModelFacts(role, system, self.dimensions(role), parameter_count(self._weights(role)))
+            ModelFacts(
+                *(role, system, self.dimensions(role), parameter_count(self._folder(role).weights)),
+                weights=checksum_of(find_model(self._path(role)) / WEIGHTS_FILE),
+            )
             for role, system in systems.items()
         )
 
-    def _weights(self, role: str) -> Weights:
-        return ModelFolder.read(find_model(self._path(role))).weights
+    def _folder(self, role: str) -> ModelFolder:
+        path = self._path(role)
+        with _naming(role):
+            return ModelFolder.read(find_model(path))
 
     def _path(self, role: str) -> str | Path:
         if role not in self.competitors.paths:
             raise UserError(f"no {role} model was given.")
         return self.competitors.paths[role]
 
-    def _load(self, role: str, device: str, compute_type: str) -> Translator:
-        path = self._path(role)
+    def _load(self, role: str, device: str, compute_type: str, judge: str) -> Translator:
+        path, judge_path = self._path(role), self._path(judge) if judge else None
         with _naming(role):
             # `Translator` checks the compute type; not every device supports every one.
-            translator = Translator(path, device=device, compute_type=cast(Any, compute_type))
+            translator = Translator(
+                path, device=device, compute_type=cast(Any, compute_type), judge=judge_path, judge_alone=True
+            )
         languages, wanted = translator.languages, self.languages
         if languages != wanted:
             raise UserError(

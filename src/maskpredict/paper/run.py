@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from maskpredict.errors import UserError
 from maskpredict.paper.analyses import ANALYSES
+from maskpredict.paper.counts import write_counts
 from maskpredict.paper.finding import Finding, setup_of, write_finding
 from maskpredict.paper.models import MODEL
 from maskpredict.paper.study import Study
@@ -34,6 +35,8 @@ def analyze(study: Study, only: Sequence[str] = ()) -> AnalyzeReport:
             result = ANALYSES[name].run(study)
         except Stopped:
             return AnalyzeReport(False, tuple(names[:number]), tuple(names[number:]))
+        if study.counts:
+            write_counts(study.out, study.counts)
         write_finding(study.out, Finding(ANALYSES[name], setup_of(study), result))
     return AnalyzeReport(True, tuple(names), ())
 

@@ -12,10 +12,14 @@ from typing import Any
 
 from maskpredict.config import from_dict, to_dict
 from maskpredict.corpus.dataset import Dataset
+from maskpredict.errors import UserError
 from maskpredict.evaluate.normalization import normalize
 from maskpredict.evaluate.reference_set import sets_from_data
 from maskpredict.evaluate.scores import MetricScore, score_corpus
-from maskpredict.paper.cell import Cell, measured
+from maskpredict.evaluate.sentence_counts import Counts, count_sentences
+from maskpredict.paper.cell import Cell, FromSentences, measured
+from maskpredict.paper.counts import read_counts
+from maskpredict.paper.end_mark import before_end_mark
 from maskpredict.paper.models import MODEL, Competitors, LoadedModels
 from maskpredict.paper.translations import (
     ComputeEnvironment,
@@ -47,6 +51,8 @@ class Study:
     """Normalization of spelling before scoring; see `evaluate.normalization`."""
     figure1: str = ""
     """Source sentence of the analysis `figure1`; empty: a sentence that comes with the package."""
+    command: str = ""
+    """Command that makes these results again, for the report."""
     stop: Callable[[], bool] = lambda: False
     """Returns True when the analysis should stop."""
     progress: Progress = field(default_factory=lambda: Progress(quiet=True))
@@ -62,6 +68,11 @@ class Study:
     def models(self) -> LoadedModels:
         """Models by role, loaded on first use."""
         return LoadedModels(self.competitors, self.dataset.languages)
+
+    @cached_property
+    def counts(self) -> dict[str, Counts]:
+        """Counts of the sentences of all translations in the results so far."""
+        return read_counts(self.out)
 
     @property
     def references(self) -> list[str]:
@@ -79,8 +90,12 @@ class Study:
         return TranslationCache(self.texts / "translations", self.models, *self._pairs, self.stop, self.progress)
 
     def translate(self, role: str, settings: dict[str, Any], **options: Any) -> TranslatedTestSet:
-        """Translations of the test set by a model; `options` are further fields of `TranslationSpec`."""
-        spec = TranslationSpec(role, settings, **options)
+        """Translations of the test set by a model; `options` are further fields of `TranslationSpec`.
+
+        Given settings are those of the paper: what the model folder recommends beside them is switched off. Without
+        settings the model decodes as its folder says.
+        """
+        spec = self._spec(role, settings, options)
         translated = self._translations.get(spec)
         if not spec.device:  # a device of its own is not the one of the study
             self.environments.add(translated.environment)
@@ -88,7 +103,26 @@ class Study:
 
     def has(self, role: str, settings: dict[str, Any], **options: Any) -> bool:
         """True if these translations are in the cache."""
-        return self._translations.has(TranslationSpec(role, settings, **options))
+        return self._translations.has(self._spec(role, settings, options))
+
+    def _spec(self, role: str, settings: dict[str, Any], options: dict[str, Any]) -> TranslationSpec:
+        settings = self.settings_of(role, settings)
+        return TranslationSpec(role, {**self.models.switched_off(role), **settings} if settings else {}, **options)
+
+    def settings_of(self, role: str, settings: dict[str, Any]) -> dict[str, Any]:
+        """The settings as this model has them: alignment models try no lengths, so that one candidate or the paper's
+        number of them means nothing to them, and any other number is refused."""
+        candidates = settings.get("length_candidates")
+        if candidates is None or self.models.system(role) != "alignment":
+            return settings
+        if candidates not in (1, CANDIDATES):
+            raise UserError("alignment models try no lengths.")
+        return {name: value for name, value in settings.items() if name != "length_candidates"}
+
+    @property
+    def recommends_decoding(self) -> bool:
+        """True if the folder of the analysed model has decoding settings that the paper does not have."""
+        return bool(self.models.switched_off(MODEL))
 
     def mask_predict(self, passes: int | str, candidates: int = CANDIDATES, **options: Any) -> TranslatedTestSet:
         """Translations by the analysed model, with T passes and l length candidates."""
@@ -116,11 +150,25 @@ class Study:
         """Cell with the BLEU of the translations that `translate` returns, or with the reason why it fails."""
 
         def score() -> Cell:
-            bleu = self.score(translate().texts, confidence=confidence)
+            translated = translate()
+            bleu = self.score(translated.texts, confidence=confidence)
             plus_minus = round(bleu.confidence.plus_minus, 4) if bleu.confidence else None
-            return Cell(round(bleu.score, 4), plus_minus)
+            return Cell(round(bleu.score, 4), plus_minus, sentences=self.counted(translated))
 
         return measured(score)
+
+    def counted(self, translated: TranslatedTestSet, **options: Any) -> FromSentences:
+        """Count the sentences of these translations; `options` are further fields of `FromSentences`."""
+        key = ".".join(filter(None, (translated.key, self.normalization)))
+        if key not in self.counts:
+            texts = translated.texts
+            self.counts[key] = count_sentences(
+                self.normalized(texts),
+                self.normalized(self.references[: len(texts)]),
+                [before_end_mark(translation.tokens) for translation in translated.translations],
+                target_language=self.dataset.languages.target,
+            )
+        return FromSentences(key, **options)
 
     def target_ids(self) -> list[list[int]]:
         """References as ids of the analysed model's subwords."""

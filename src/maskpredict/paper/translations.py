@@ -62,6 +62,8 @@ class TranslationSpec:
     """Empty: the device of the study."""
     compute_type: str = ""
     """Empty: the compute type of the study."""
+    judge: str = ""
+    """Role of the model that chooses between translations; empty: none."""
 
     @property
     def name(self) -> str:
@@ -70,6 +72,7 @@ class TranslationSpec:
         parts += ["gold"] if self.gold_length else []
         parts += [f"first-{self.first}"] if self.first is not None else []
         parts += [f"timed-{self.batch}-{self.batch_type}"] if self.timed else []
+        parts += [f"judge-{self.judge}"] if self.judge else []
         return ".".join([*parts, *filter(None, (self.device, self.compute_type))])
 
 
@@ -99,6 +102,10 @@ class TranslatedTestSet:
     seconds: float | None
     """Translation time; None if it was not measured."""
     environment: ComputeEnvironment
+    key: str = ""
+    """Name of this set among all translations: model, settings and sentences."""
+    rounds: tuple[float, ...] = ()
+    """Times of all timed runs; `seconds` is their median."""
 
     @property
     def translations(self) -> list[Translation]:
@@ -148,17 +155,21 @@ class TranslationCache:
         texts = [self.source, self.references if spec.gold_length else []]
         # The compute type counts, the device does not: a study may continue on another machine.
         compute_type = spec.compute_type or self.models.competitors.compute_type
-        key = [self.models.fingerprint(spec.role), asdict(spec), compute_type, texts]
+        settings = asdict(spec)
+        judge = [self.models.fingerprint(spec.judge)] if settings.pop("judge") else []
+        key = [self.models.fingerprint(spec.role), settings, compute_type, texts, *judge]
         return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:12]
 
     def _compute(self, spec: TranslationSpec, path: Path) -> None:
-        translator = self.models.translator(spec.role, device=spec.device, compute_type=spec.compute_type)
+        translator = self.models.translator(
+            spec.role, device=spec.device, compute_type=spec.compute_type, judge=spec.judge
+        )
         lines = self._lines(spec, translator)
         task = self.progress.task(spec.name, total=len(lines))
         partial = path.with_name(f"{path.name}.partial")
-        seconds = None
+        rounds: list[float] = []
         if spec.timed:
-            seconds = _timed(translator, spec, lines, partial)
+            rounds = _timed(translator, spec, lines, partial)
             task.advance(len(lines))
         else:
             done = _complete_lines(partial)
@@ -172,7 +183,8 @@ class TranslationCache:
                         raise Stopped
         task.finish()
         environment = ComputeEnvironment(device_name(translator.engine), torch.__version__)
-        head = {"order": asdict(spec), "seconds": seconds, "machine": asdict(environment)}
+        seconds = median(rounds) if rounds else None
+        head = {"order": asdict(spec), "seconds": seconds, "rounds": rounds, "machine": asdict(environment)}
         finished = path.with_name(f"{path.name}.finished")
         finished.write_text(json.dumps(head) + "\n" + partial.read_text(encoding="utf-8"), encoding="utf-8")
         finished.replace(path)
@@ -210,7 +222,7 @@ def _windows(translator: Translator, spec: TranslationSpec, lines: Sequence[Line
         yield window
 
 
-def _timed(translator: Translator, spec: TranslationSpec, lines: list[Line], partial: Path) -> float:
+def _timed(translator: Translator, spec: TranslationSpec, lines: list[Line], partial: Path) -> list[float]:
     def translate(batch: Sequence[Line]) -> list[Translation]:
         return list(
             translator.translate_lines(
@@ -235,7 +247,7 @@ def _timed(translator: Translator, spec: TranslationSpec, lines: list[Line], par
         translations = translate(lines)
         seconds.append(time.perf_counter() - started)
     partial.write_text("".join(f"{_to_json(translation)}\n" for translation in translations), encoding="utf-8")
-    return median(seconds)
+    return seconds
 
 
 def _complete_lines(partial: Path) -> int:
@@ -264,7 +276,8 @@ def _read(path: Path) -> TranslatedTestSet:
     with path.open(encoding="utf-8") as file:
         head = json.loads(next(file))
         sentences = [_sentence(json.loads(line)) for line in file]
-    return TranslatedTestSet(sentences, head["seconds"], ComputeEnvironment(**head["machine"]))
+    environment = ComputeEnvironment(**head["machine"])
+    return TranslatedTestSet(sentences, head["seconds"], environment, path.stem, tuple(head.get("rounds", ())))
 
 
 def _sentence(record: dict[str, Any]) -> TranslatedSentence:

@@ -13,7 +13,7 @@ import platform
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,18 @@ import sacrebleu
 import torch
 
 import maskpredict
+from maskpredict.checksums import checksum_of
+from maskpredict.config import from_dict, to_dict
 from maskpredict.corpus.dataset import Dataset, ParallelTexts
 from maskpredict.decoding.engine import Engine
 from maskpredict.evaluate.normalization import normalize
 from maskpredict.evaluate.scores import score_corpus
+from maskpredict.model.folder import WEIGHTS_FILE
 from maskpredict.new_file import new_file
 from maskpredict.progress import Progress, Task
 from maskpredict.reproduce.recipe import EvaluateStageConfig
+from maskpredict.runtime.find_model import find_model
+from maskpredict.runtime.settings import resolve_settings
 from maskpredict.runtime.translator import Translator
 
 WINDOW = 1_024
@@ -41,13 +46,31 @@ OutsideTranslate = Callable[[Mapping[str, Any], list[str]], list[str]]
 
 
 @dataclass(frozen=True)
+class SignedBleu:
+    """BLEU with the signature that it depends on."""
+
+    bleu: float
+    signature: str
+
+
+@dataclass(frozen=True)
+class ModelInForce:
+    """What computed translations: precision, device, settings after the model folder's own, and weights."""
+
+    compute_type: str
+    device: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    weights: str = ""
+
+
+@dataclass(frozen=True)
 class SplitScore:
     """BLEU of a system on a test split, with everything that it depends on; field names are JSON keys."""
 
     system: str
     """`teacher`, `student` or `final`."""
     settings: dict[str, Any]
-    """Decoding settings; all others are those of the model folder."""
+    """Decoding settings of the recipe; all others are those of the model folder, see `in_force`."""
     split: str
     sentences: int
     bleu: float
@@ -58,6 +81,12 @@ class SplitScore:
     compute_type: str
     device: str
     versions: dict[str, str]
+    in_force: dict[str, Any] = field(default_factory=dict)
+    """All decoding settings, after those of the model folder; empty for a teacher from outside."""
+    weights: str = ""
+    """Checksum of the weights file; empty for a teacher from outside."""
+    also: dict[str, SignedBleu] = field(default_factory=dict)
+    """BLEU of the same translations with other normalizations of spelling, by their names."""
 
     @property
     def name(self) -> str:
@@ -72,7 +101,7 @@ def score_name(system: str, settings: Mapping[str, Any], split: str) -> str:
 
 def read_scores(results: Path) -> list[SplitScore]:
     """All scores in a folder, sorted by system, the teacher first, and settings."""
-    scores = [SplitScore(**json.loads(path.read_text(encoding="utf-8"))) for path in results.glob("*.json")]
+    scores = [from_dict(SplitScore, json.loads(path.read_text(encoding="utf-8"))) for path in results.glob("*.json")]
     return sorted(scores, key=lambda score: (SYSTEMS.index(score.system), _natural(score.name)))
 
 
@@ -126,8 +155,13 @@ class _Scoring:
             outputs = self._translate(translator, setting, self._texts(split).source, task)
             if outputs is None:
                 return False
-            where = (self.config.compute_type, device_name(translator.engine))
-            self._score(system, setting, split, outputs, time.monotonic() - started, *where)
+            computed = ModelInForce(
+                self.config.compute_type,
+                device_name(translator.engine),
+                to_dict(resolve_settings(translator.system, translator.generation, setting)),
+                checksum_of(find_model(model) / WEIGHTS_FILE),
+            )
+            self._score(system, setting, split, outputs, time.monotonic() - started, computed)
         return True
 
     def score_outside(self, translate: OutsideTranslate, progress: Progress) -> None:
@@ -137,7 +171,8 @@ class _Scoring:
             started, sources = time.monotonic(), self._texts(split).source
             outputs = translate(setting, sources)
             task.advance(len(outputs))
-            self._score("teacher", setting, split, outputs, time.monotonic() - started, "its own", self.config.device)
+            computed = ModelInForce("its own", self.config.device)
+            self._score("teacher", setting, split, outputs, time.monotonic() - started, computed)
 
     def _missing(self, system: str, settings: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], str]]:
         """Settings and splits without a score."""
@@ -165,27 +200,31 @@ class _Scoring:
         split: str,
         outputs: list[str],
         seconds: float,
-        compute_type: str,
-        device: str,
+        computed: ModelInForce,
     ) -> None:
-        language = self.dataset.languages.target
-        normalized, targets = (
-            normalize(lines, self.config.normalize) for lines in (outputs, self._texts(split).target)
-        )
-        (bleu,) = score_corpus(normalized, [targets], metrics=[METRIC], target_language=language).scores
+        bleu = self._bleu(split, outputs, self.config.normalize)
         score = SplitScore(
             system=system,
             settings=settings,
             split=split,
             sentences=len(outputs),
-            bleu=round(bleu.score, 2),
-            signature=_full_signature(bleu.signature, self.config.normalize),
+            bleu=bleu.bleu,
+            signature=bleu.signature,
             seconds=round(seconds, 2),
-            compute_type=compute_type,
-            device=device,
+            compute_type=computed.compute_type,
+            device=computed.device,
             versions=versions(),
+            in_force=computed.settings,
+            weights=computed.weights,
+            also={name: self._bleu(split, outputs, name) for name in self.config.normalize_also},
         )
         _write(self.results, score, outputs)
+
+    def _bleu(self, split: str, outputs: Sequence[str], normalization: str) -> SignedBleu:
+        normalized, targets = (normalize(lines, normalization) for lines in (outputs, self._texts(split).target))
+        language = self.dataset.languages.target
+        (bleu,) = score_corpus(normalized, [targets], metrics=[METRIC], target_language=language).scores
+        return SignedBleu(round(bleu.score, 2), _full_signature(bleu.signature, normalization))
 
     def _translate(
         self, translator: Translator, settings: dict[str, Any], sources: Sequence[str], task: Task

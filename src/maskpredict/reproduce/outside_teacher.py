@@ -23,7 +23,7 @@ from maskpredict.corpus.compressed import compress
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.corpus.encoding import blocks
 from maskpredict.corpus.reading import CorpusConfig, Pair, read_pairs
-from maskpredict.decoding.settings import OnePassSettings
+from maskpredict.decoding.settings import FertilitySettings, OnePassSettings
 from maskpredict.distill.by_text import distill_text
 from maskpredict.distill.by_text.report import REPORT_FILE
 from maskpredict.distill.teachers import TeacherConfig, best_translations, open_teacher
@@ -115,7 +115,7 @@ def race(recipe: Recipe, run: Path, work: Path, seconds: float | None, *, quiet:
     """Make WORK/race: the model of a run on the first test set, and the teacher in its own engine."""
     model = run / "model"
     decoder = find_decoder(ModelFolder.read(model).system)
-    entrant = {"one_pass" if decoder.settings_type is OnePassSettings else "model": str(model)}
+    entrant = {"one_pass" if decoder.settings_type in (OnePassSettings, FertilitySettings) else "model": str(model)}
     beams = tuple(dict.fromkeys((1, *(settings.get("beam_size", 1) for settings in recipe.evaluate.teacher))))
     known = {
         **entrant,

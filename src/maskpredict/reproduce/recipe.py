@@ -74,9 +74,12 @@ class EvaluateStageConfig:
     """Number of sentences of each test set, from the first; null: all."""
     normalize: str = ""
     """Normalization of spelling before scoring: ro, ro-no-diacritics, or empty for none."""
+    normalize_also: tuple[str, ...] = ()
+    """Further normalizations; the same translations get a score with each."""
 
     def __post_init__(self) -> None:
-        normalize([], self.normalize)
+        for name in (self.normalize, *self.normalize_also):
+            normalize([], name)
         if self.limit is not None and self.limit < 1:
             raise UserError(f"evaluate.limit is {self.limit}; use 1 or more.")
 
@@ -131,6 +134,8 @@ class AnalyzeConfig:
     """Number of sentences, from the first; null: all."""
     figure1: str = ""
     """Source sentence of the analysis figure1; empty: a sentence that comes with the package."""
+    again: tuple[dict[str, str], ...] = ()
+    """Further main tables with models of other seeds, each as {ROLE: VARIANT}; all other models stay the same."""
 
     def __post_init__(self) -> None:
         check_names(self.only)
@@ -232,6 +237,10 @@ class Recipe:
             raise UserError(
                 f"there is no test set {self.analyze.split!r} to analyze; choose one of {', '.join(self.test_splits)}."
             )
+
+        for variant in (name for roles in (self.analyze.again if self.analyze else ()) for name in roles.values()):
+            if variant not in self.variants:
+                raise UserError(f"section analyze of the recipe: there is no variant {variant!r} to take its place.")
 
     def _check_teacher(self) -> None:
         if self.outside is None:

@@ -24,6 +24,8 @@ class Record:
     finished: bool = False
     seconds: float = 0.0
     """Time spent on it so far, over all calls."""
+    machine: str = ""
+    """Device that worked on it last."""
 
     @classmethod
     def read(cls, path: Path) -> Record | None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import platform
 import time
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from maskpredict.errors import UserError
 from maskpredict.reproduce.deadline import Deadline
@@ -25,6 +28,13 @@ def is_distributed() -> bool:
 def is_main_process() -> bool:
     """True for the process that writes records."""
     return os.environ.get("RANK", "0") == "0"
+
+
+def machine_name() -> str:
+    """Product name of the first GPU, or the architecture of the CPU."""
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name(0)
+    return f"cpu ({platform.machine()})"
 
 
 class State(StrEnum):
@@ -90,13 +100,14 @@ def reproduce(
     seconds: float | None = None,
     redo: bool = False,
     quiet: bool = False,
+    command: str = "",
 ) -> Reproduction:
     """Run the stages of a recipe in the folder `work`, or continue them, for at most `seconds`.
 
     `data` is the folder of the corpora, `stage` the only stage to run. A stage whose values have changed is run again
-    only with `redo`, and its earlier result is kept under another name.
+    only with `redo`, and its earlier result is kept under another name. `command` is that of this call, for reports.
     """
-    context = StageContext(recipe, work, data, Deadline(seconds), quiet)
+    context = StageContext(recipe, work, data, Deadline(seconds), quiet, command)
     states = stage_states(recipe, work)
     wanted = _wanted(states, stage)
     if stage is not None:
@@ -119,7 +130,7 @@ def reproduce(
 def _run_stage(current: StageState, context: StageContext) -> bool:
     """Run a stage and write its record; returns True if it is finished."""
     path, started = _record_path(context.work, current.stage), time.monotonic()
-    record = Record(current.fingerprint, current.values, seconds=current.seconds)
+    record = Record(current.fingerprint, current.values, seconds=current.seconds, machine=machine_name())
     context.work.mkdir(parents=True, exist_ok=True)
     if is_main_process():
         record.write(path)

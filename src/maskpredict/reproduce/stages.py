@@ -44,6 +44,8 @@ class StageContext:
     """Folder of the corpora."""
     deadline: Deadline
     quiet: bool
+    command: str = ""
+    """The command of this call, for reports."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,8 @@ def _training(recipe: Recipe, name: str) -> Stage:
 
 def _training_values(recipe: Recipe, name: str) -> dict[str, Any]:
     values = _without(to_dict(recipe.training(name, _HERE, _HERE)), "data", "run")
-    # Records from before `corpus_weights` existed stay valid.
-    values = values if values["corpus_weights"] else _without(values, "corpus_weights")
+    # Records from before these existed stay valid.
+    values = _without(values, *(name for name in ("corpus_weights", "bigram_matches") if not values[name]))
     # The stage that it starts from, and which its fingerprint contains, may not depend on `enlarge`.
     return {**values, **_enlarge_values(recipe)} if recipe.text_of(name) == "enlarged" else values
 
@@ -152,7 +154,7 @@ def _enlarge(context: StageContext) -> bool:
 def _evaluate_values(recipe: Recipe) -> dict[str, Any]:
     values = _without(to_dict(recipe.evaluate))
     # Records from before these keys existed stay valid.
-    return _without(values, *(name for name in ("normalize", "limit") if not values[name]))
+    return _without(values, *(name for name in ("normalize", "normalize_also", "limit") if not values[name]))
 
 
 def _main_runs(context: StageContext) -> dict[str, Path]:
@@ -188,11 +190,16 @@ def _ship(context: StageContext) -> bool:
 def _analyze_values(recipe: Recipe) -> dict[str, Any]:
     models = {name: _training_values(recipe, name) for name in recipe.variants}
     scoring = {name: getattr(recipe.evaluate, name) for name in ("compute_type", "normalize")}
-    return {"analyze": to_dict(recipe.analyze), "variants": models, **scoring}
+    analyses = to_dict(recipe.analyze)
+    # Records from before `again` existed stay valid.
+    analyses = analyses if analyses["again"] else {name: analyses[name] for name in analyses if name != "again"}
+    return {"analyze": analyses, "variants": models, **scoring}
 
 
 def _analyze(context: StageContext) -> bool:
-    return analyze_work(context.recipe, context.work, lambda: context.deadline.over, quiet=context.quiet)
+    return analyze_work(
+        *(context.recipe, context.work, lambda: context.deadline.over), command=context.command, quiet=context.quiet
+    )
 
 
 def _without(values: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 Mask-predict predicts the words of a pass independently, so its confidence says little about whether they fit together,
 least of all between targets of different lengths. An autoregressive model, such as the teacher, scores a finished
-target as a whole, in a single parallel pass. Gu et al. (2018) choose between fertilities in this way.
+target as a whole, in a single parallel pass. Gu et al. (2018) choose between fertilities in this way, by the second
+model's score alone (noisy parallel decoding).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 class Judge:
     """An autoregressive model with the languages and subwords of the model that it reranks."""
 
-    def __init__(self, name: str, judge: Translator, settings: Any, judged: Translator) -> None:
+    def __init__(self, name: str, judge: Translator, settings: Any, judged: Translator, *, alone: bool = False) -> None:
         """Let `judge`, with these settings, rerank the translations of `judged`, or refuse it."""
         if judge.system != "autoregressive":
             raise UserError(f"the judge is a model of the system {judge.system}; use an autoregressive one.")
@@ -39,10 +40,12 @@ class Judge:
         self.name = name
         """Name or path of the judge's model."""
         self.decoder, self.settings, self.judged = judge.decoder, settings, judged.decoder
+        self.alone = alone
+        """True if the judge's score alone counts, not that of the model."""
         self.eos = judge.tokenizers.target.special.eos
 
     def start(self, requests: Sequence[Request], settings: Any) -> Callable[[], list[list[Hypothesis]]]:
-        """As in `Decoder`, with the hypotheses ordered by the sum of both models' scores."""
+        """As in `Decoder`, with the hypotheses ordered by the sum of both models' scores, or by the judge's alone."""
         if settings.choices == 1:
             raise UserError("a judge needs several translations; use two or more length candidates, or beams.")
         started = self.judged.start(requests, replace(settings, num_hypotheses=settings.choices))
@@ -52,7 +55,8 @@ class Judge:
         owners = [request for request, rows in zip(requests, candidates, strict=True) for _ in rows]
         targets = [self._target(hypothesis) for rows in candidates for hypothesis in rows]
         judged = iter(self.decoder.score(owners, targets, self.settings))
-        scores = [[hypothesis.score + next(judged).score for hypothesis in rows] for rows in candidates]
+        own = 0.0 if self.alone else 1.0
+        scores = [[own * hypothesis.score + next(judged).score for hypothesis in rows] for rows in candidates]
         return [
             [rows[place] for place in sorted(range(len(rows)), key=lambda place: -row_scores[place])]
             for rows, row_scores in zip(candidates, scores, strict=True)

@@ -23,7 +23,9 @@ class TermPin:
 
     phrase: str
     contrast: str
-    """The source with another word in place of the term, which shows where in the translation the phrase belongs."""
+    """The source with other words in place of the term's, which shows where in the translation the phrase belongs."""
+    words: int = 1
+    """Number of the term's words."""
 
 
 PinLike = str | tuple[str, int]
@@ -192,7 +194,9 @@ class LineCodec:
 
     def _term(self, term: TermPin) -> Pin:
         source = self._ended(self._ids(clean(term.contrast), self.source))
-        return Pin(self._phrase("term", term.phrase), None, Contrast(source, word_continuations(self.target)))
+        return Pin(
+            self._phrase("term", term.phrase), None, Contrast(source, word_continuations(self.target), term.words)
+        )
 
     def check_term(self, phrase: str) -> None:
         """Refuse the translation of a term that the model cannot say."""

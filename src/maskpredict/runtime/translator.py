@@ -56,6 +56,7 @@ class Translator:
         intra_threads: int | None = None,
         max_input_length: int | None = None,
         judge: str | Path | ModelFolder | None = None,
+        judge_alone: bool = False,
     ) -> None:
         """Load a model: the name of a shipped one, `hf:owner/name`, a model or run folder, or an opened `ModelFolder`.
 
@@ -65,7 +66,7 @@ class Translator:
         default four at most; for engines that use PyTorch it is set for the whole process. A line with more than
         `max_input_length` subwords (at most what the model has positions for) is translated in pieces. `judge` is an
         autoregressive model with the same subwords, such as the teacher: translations are then ranked by the sum of
-        both models' scores.
+        both models' scores, with `judge_alone` by the judge's.
         """
         contents = model if isinstance(model, ModelFolder) else ModelFolder.read(find_model(model))
         self.system = contents.system
@@ -81,17 +82,17 @@ class Translator:
         self.max_input_length = _input_limit(contents.config.max_positions, max_input_length)
         self._resolved: dict[str, Any] = {}
         self._settings({})  # raises an error now if generation.json is damaged
-        self.judge = None if judge is None else self._opened_judge(judge)
+        self.judge = None if judge is None else self._opened_judge(judge, judge_alone)
 
     @cached_property
     def _protection(self) -> Protection:
         """Made at first use: a model imported without codes reads no text, only subwords."""
         return Protection(self.tokenizers, self.languages, can_pin=self.decoder.can_pin, longest=self.max_input_length)
 
-    def _opened_judge(self, model: str | Path | ModelFolder) -> Judge:
+    def _opened_judge(self, model: str | Path | ModelFolder, alone: bool) -> Judge:
         opened = Translator(model, device=self.device, compute_type=self.compute_type)
         name = "" if isinstance(model, ModelFolder) else str(model)
-        return Judge(name, opened, opened._settings({}), self)
+        return Judge(name, opened, opened._settings({}), self, alone=alone)
 
     def translate(
         self,

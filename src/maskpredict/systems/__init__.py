@@ -39,10 +39,11 @@ class SystemEntry:
 SYSTEMS: dict[str, SystemEntry] = {
     "cmlm": SystemEntry("systems.cmlm:CMLM", "decoding.masked:MaskedDecoder"),
     "autoregressive": SystemEntry("systems.autoregressive:Autoregressive", "decoding.beam:BeamDecoder"),
-    "fertility": SystemEntry("systems.fertility:Fertility", "decoding.one_pass:OnePassDecoder"),
+    "fertility": SystemEntry("systems.fertility:Fertility", "decoding.fertility:FertilityDecoder"),
     "alignment": SystemEntry("systems.alignment:Alignment", "decoding.alignment:AlignmentDecoder"),
     "ctc": SystemEntry("systems.ctc:CTC", "decoding.alignment:CTCDecoder"),
     "refinement": SystemEntry("systems.refinement:Refinement", "decoding.masked:RefinementDecoder"),
+    "insertion": SystemEntry("systems.insertion:Insertion", "decoding.insertion:InsertionDecoder"),
     "fairseq_cmlm": SystemEntry("systems.fairseq_cmlm:FairseqCMLM", "decoding.framed:FramedDecoder"),
     "fairseq_cmlm_relative": SystemEntry("systems.fairseq_cmlm:FairseqRelativeCMLM", "decoding.framed:FramedDecoder"),
 }

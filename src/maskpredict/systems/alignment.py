@@ -75,13 +75,17 @@ class Alignment(CTC):
         with torch.no_grad():
             revealed = self._revealed(encoding, layout, wanted_NC, batch.target)
         decoder_inputs = self.with_seen(encoding.states_BTD, revealed.as_input(self.special))
-        lattice = self.lattice_inputs(
-            self.position_logits(decoder_inputs, encoding, layout), wanted_NC, layout, batch.target
-        )
+        logits_NV = self.position_logits(decoder_inputs, encoding, layout)
+        lattice = self.lattice_inputs(logits_NV, wanted_NC, layout, batch.target)
         # A shown position has its token for certain: only hidden ones carry probability.
         given_NC = torch.where(wanted_NC == revealed.tokens.flatten()[:, None], 0.0, NEVER)
         scores_NC = torch.where(revealed.shown.flatten()[:, None], given_NC, lattice.scores_NC)
-        return self.lattice_loss(replace(lattice, scores_NC=scores_NC), layout, batch.target)
+        losses = self.lattice_loss(replace(lattice, scores_NC=scores_NC), layout, batch.target)
+        shows_B = torch.zeros_like(layout.lengths_B).index_add_(
+            0, layout.rows.flatten(), revealed.shown.flatten().long()
+        )
+        hidden_B = self.with_bigrams(losses.nll_B, lattice, logits_NV, layout)
+        return losses.summed(torch.where(shows_B > 0, losses.nll_B, hidden_B))
 
     def decoder_inputs(self, encoding: EncoderOutput, tokens_BT: Tensor, target: Padded, owner_B: Tensor) -> Tensor:
         """As in `System`: the split encoder states, plus the words and blanks (BOS) of the draft."""

@@ -40,6 +40,8 @@ class EncoderOutput:
     """Log-probabilities of target lengths; for systems that predict them."""
     positions_B: Tensor | None = None
     """Target positions of each source; for systems that do not predict lengths."""
+    fertility_log_probs_BSC: Tensor | None = None
+    """Log-probabilities of the number of target words that each source word becomes; for systems that predict it."""
     states_BTD: Tensor | None = None
     """Decoder inputs in place of token embeddings; for systems whose decoder starts from the source."""
 
@@ -77,6 +79,10 @@ class System(nn.Module, ABC):
     def decoder_inputs(self, encoding: EncoderOutput, tokens_BT: Tensor, target: Padded, owner_B: Tensor) -> Tensor:
         """Return the decoder's inputs [B, T, D] for drafts; `owner_B` is the row of each draft's source."""
         return self.transformer.target(tokens_BT, target.positions)
+
+    def output_states(self, hidden: Tensor, target: Layout) -> Tensor:
+        """Return the vectors that the output projection reads, for the decoder's output [..., D]."""
+        return hidden
 
     @property
     def device(self) -> torch.device:

@@ -9,6 +9,7 @@ The paper compares with this system. The decoder's inputs have no position embed
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -20,7 +21,24 @@ from maskpredict.model.layout import Layout, Padded
 from maskpredict.model.transformer import initialise
 from maskpredict.systems import Vocabulary
 from maskpredict.systems.base import EncoderOutput, Loss, System
+from maskpredict.systems.bigram_matches import unmatched_bigrams
 from maskpredict.systems.ctc_lattice import LatticeInputs, negative_log_likelihood
+
+
+@dataclass(frozen=True)
+class TargetLosses:
+    """What each target of a batch costs."""
+
+    nll_B: Tensor
+    """Negative log-likelihoods; 0 for targets that do not count."""
+    counted_B: Tensor
+    """True for sentences whose target has an alignment."""
+    words_B: Tensor
+
+    def summed(self, loss_B: Tensor) -> Loss:
+        """Return the sum of these losses, of the targets that count."""
+        total = torch.where(self.counted_B, loss_B, 0.0).sum()
+        return Loss(total, (self.words_B * self.counted_B).sum(), {"word": self.nll_B.detach().sum()})
 
 
 class CTC(System):
@@ -34,6 +52,8 @@ class CTC(System):
         super().__init__(config, vocabulary, label_smoothing)
         self.split = nn.Linear(config.width, config.ctc_positions * config.width)
         initialise(self.split)
+        self.bigram_matches = 0.0
+        """Share of the loss that is that of `bigram_matches.py`."""
 
     @property
     def blank(self) -> int:
@@ -45,8 +65,9 @@ class CTC(System):
         encoding, layout = self.encode(batch.source), self.stretched(batch.source.layout)
         assert encoding.states_BTD is not None
         logits_NV = self.position_logits(encoding.states_BTD, encoding, layout)
-        wanted_NC = self.wanted(layout, batch.target)
-        return self.lattice_loss(self.lattice_inputs(logits_NV, wanted_NC, layout, batch.target), layout, batch.target)
+        lattice = self.lattice_inputs(logits_NV, self.wanted(layout, batch.target), layout, batch.target)
+        losses = self.lattice_loss(lattice, layout, batch.target)
+        return losses.summed(self.with_bigrams(losses.nll_B, lattice, logits_NV, layout))
 
     def encode(self, source: Tokens) -> EncoderOutput:
         """As in `System`: `ctc_positions` decoder inputs for each source position."""
@@ -86,9 +107,18 @@ class CTC(System):
         words_BL = target.layout.spread(target.ids)
         return LatticeInputs(scores_NC, layout.spread(places), layout.lengths_B, words_BL, target.layout.lengths_B)
 
-    def lattice_loss(self, inputs: LatticeInputs, layout: Layout, target: Tokens) -> Loss:
+    def with_bigrams(self, nll_B: Tensor, inputs: LatticeInputs, logits_NV: Tensor, layout: Layout) -> Tensor:
+        """Return the losses [B] of targets of which no position is shown, with the bigrams that do not match in them.
+
+        Their share of all bigrams counts once for each word of the target, as the negative log-likelihood does.
+        """
+        if not self.bigram_matches:
+            return nll_B
+        unmatched_B = inputs.word_counts_B * unmatched_bigrams(inputs, logits_NV, layout, self.blank)
+        return torch.lerp(nll_B, unmatched_B, self.bigram_matches)
+
+    def lattice_loss(self, inputs: LatticeInputs, layout: Layout, target: Tokens) -> TargetLosses:
         """Return the negative log-likelihood of the targets that have an alignment."""
         nll_B = negative_log_likelihood(inputs, layout.rows.flatten(), layout.positions.flatten())
         counted_B = target.layout.valid_rows & nll_B.isfinite()
-        total = torch.where(counted_B, nll_B, 0.0).sum()
-        return Loss(total, (target.layout.lengths_B * counted_B).sum(), {"word": total.detach()})
+        return TargetLosses(torch.where(counted_B, nll_B, 0.0), counted_B, target.layout.lengths_B)

@@ -2,15 +2,21 @@
 
 The encoder predicts the fertility of each source word: the number of target words it becomes. The decoder's input has
 as many copies of the word, and becomes the translation in one pass. So the fertilities determine its length and rough
-word order. In training they come from a word aligner, which is trained jointly.
+word order. In training they come from a word aligner, which is trained jointly. Decoder layers attend by position, too
+(`PositionalAttention`). `decoding/fertility.py` translates: by argmax, by average, or with several fertilities between
+which a teacher chooses.
 
-The paper compares with this system. Gu et al.'s choice between several fertilities by a teacher is left out.
+The paper compares with this system. Left out is what Gu et al. do at the end of training: with a word-by-word loss
+from the teacher on the model's own output, and REINFORCE for the fertilities, they fine-tune model and fertilities
+together. That takes the teacher in memory and samples at every step, and it is one more stage of training, where all
+systems that are compared here see the same distilled text for the same number of tokens. Left out, too, is the mask
+that keeps a position from attending to itself.
+
 Shape letters: B sentences, S source positions, L target positions, C classes of fertility.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -23,6 +29,7 @@ from maskpredict.model.layout import Layout, Padded
 from maskpredict.model.transformer import initialise
 from maskpredict.systems import Vocabulary
 from maskpredict.systems.base import EncoderOutput, Loss, System
+from maskpredict.systems.positional_attention import PositionalLayer
 from maskpredict.systems.word_aligner import WordAligner, alignment_loss, fertilities
 
 MAX_FERTILITY = 9
@@ -40,7 +47,9 @@ class Fertility(System):
         super().__init__(config, vocabulary, label_smoothing)
         self.aligner = WordAligner(vocabulary.source_size, vocabulary.target_size)
         self.fertility = nn.Linear(config.width, MAX_FERTILITY + 1)
-        initialise(self.fertility)
+        self.transformer.decoder = nn.ModuleList(PositionalLayer(config) for _ in range(config.decoder_layers))
+        for part in (self.fertility, self.transformer.decoder):
+            part.apply(initialise)
 
     def loss(self, batch: Batch) -> Loss:
         """Return the sum of the cross-entropies of words and fertilities and the aligner's loss."""
@@ -71,28 +80,15 @@ class Fertility(System):
         ids = ids_BS.gather(1, copied_BL)[target.rows, target.positions]
         return self.transformer.source(ids, target.positions)
 
-    def encode(self, source: Tokens) -> FertilityOutput:
-        """As in `System`: the likeliest fertilities determine the length of each target."""
+    def encode(self, source: Tokens) -> EncoderOutput:
+        """As in `System`."""
         encoded = self.transformer.encode(source.ids, source.layout)
-        fertilities_BS = self.fertility(encoded).argmax(-1).masked_fill(~source.layout.valid, 0)
-        positions_B = fertilities_BS.sum(1).clamp(1, self.config.max_positions - 1)
-        memory = self.transformer.memory(encoded)
-        return FertilityOutput(
-            memory, source.layout, positions_B=positions_B, ids_BS=source.ids, fertilities_BS=fertilities_BS
-        )
+        log_probs_BSC = self.fertility(encoded).float().log_softmax(-1)
+        return EncoderOutput(self.transformer.memory(encoded), source.layout, fertility_log_probs_BSC=log_probs_BSC)
 
     def decoder_inputs(self, encoding: EncoderOutput, tokens_BT: Tensor, target: Padded, owner_B: Tensor) -> Tensor:
-        """As in `System`: embedded copies of the source, stretched where the target has another length."""
-        assert isinstance(encoding, FertilityOutput)
-        return self._copied_inputs(encoding.ids_BS[owner_B], encoding.fertilities_BS[owner_B], target)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FertilityOutput(EncoderOutput):
-    """Sources after the encoder, with their likeliest fertilities."""
-
-    ids_BS: Tensor
-    fertilities_BS: Tensor
+        """As in `System`: the draft is copies of the source words."""
+        return self.transformer.source(tokens_BT, target.positions)
 
 
 def copies(fertilities_BS: Tensor, lengths_B: Tensor, width: int) -> Tensor:

@@ -1,11 +1,14 @@
 """Iterative refinement (Lee et al., 2018): of the systems the paper compares with, the nearest to mask-predict.
 
-It also translates in passes, but each pass sees all words of the previous one and predicts all of them again: the model
-itself must find the wrong ones. So it is trained to correct its own first guess for half of the sentences, and the
-target with noise for the other half.
+It also translates in passes, but each pass sees all words of the previous one and predicts all of them again: the
+model itself must find the wrong ones. So it is trained on `REFINEMENTS` passes after the first. Each corrects, for half
+of the sentences, what the model said in the pass before; for the other half, the target after Lee et al.'s corruption.
 
 As in the CMLM, the first pass sees masks and the length comes from the LENGTH position. Lee et al. copy the source and
-pool the encoder's output instead. So the comparison is between the methods of refining alone.
+pool the encoder's output instead, and have a second decoder for all passes after the first. One decoder does both here:
+it sees masks in the first pass and words in the others, and so knows which it is in, as the CMLM's does; and with a
+second one, the model would be larger than those it is compared with. So the comparison is between the methods of
+refining alone.
 """
 
 from __future__ import annotations
@@ -19,10 +22,12 @@ from maskpredict.model.batch import Batch, Tokens
 from maskpredict.systems.base import Loss
 from maskpredict.systems.cmlm import CMLM
 
+REFINEMENTS = 4
+"""Passes after the first that an update trains."""
 OWN_GUESS_SHARE = 0.5
-"""Share of the sentences whose second pass corrects the model's first guess instead of noise."""
-MAX_NOISE = 0.5
-"""Largest share of a sentence's words that noise replaces; the share is drawn for each sentence."""
+"""Share of the sentences that a pass corrects as the model said them in the pass before, instead of corrupted."""
+CORRUPTED_SHARE = 0.5
+"""Share of a sentence's words at which it is corrupted."""
 
 
 class Refinement(CMLM):
@@ -31,7 +36,7 @@ class Refinement(CMLM):
     name: ClassVar[str] = "refinement"
 
     def loss(self, batch: Batch) -> Loss:
-        """Return the cross-entropy of all tokens in two passes, from masks and from flaws, plus the length's."""
+        """Return the cross-entropy of all tokens in all passes, plus the length's."""
         target, layout = batch.target.ids, batch.target.layout
         encoded, length_log_probs_BL, source = self.encode_tokens(batch.source)
         memory = self.transformer.memory(encoded)
@@ -41,25 +46,41 @@ class Refinement(CMLM):
             hidden = self.transformer.decode(inputs, layout, memory, source, causal=False).flatten(0, -2)
             return *self.word_loss(hidden, target.flatten(), counted), hidden
 
-        from_masks, plain_from_masks, hidden = predict(torch.full_like(target, self.special.mask))
-        with torch.no_grad():
-            guess = self.transformer.output(hidden).argmax(-1).view_as(target)
-        from_guess_B = torch.rand(layout.lengths_B.shape, device=target.device) < OWN_GUESS_SHARE
-        flawed = torch.where(from_guess_B[layout.rows], guess, with_noise(batch.target, self.vocabulary.target_size))
-        corrected, plain_corrected, _ = predict(flawed)
+        smooth, plain, hidden = predict(torch.full_like(target, self.special.mask))
+        for _ in range(REFINEMENTS):
+            with torch.no_grad():
+                guess = self.transformer.output(hidden).argmax(-1).view_as(target)
+            own_B = torch.rand(layout.lengths_B.shape, device=target.device) < OWN_GUESS_SHARE
+            flawed = torch.where(own_B[layout.rows], guess, corrupted(batch.target, self.vocabulary.target_size))
+            pass_smooth, pass_plain, hidden = predict(flawed)
+            smooth, plain = smooth + pass_smooth, plain + pass_plain
 
         length = self.length_loss(length_log_probs_BL, layout)
-        words = plain_from_masks + plain_corrected
-        return Loss(from_masks + corrected + length, 2 * counted.sum(), {"word": words, "length": length})
+        return Loss(smooth + length, (1 + REFINEMENTS) * counted.sum(), {"word": plain, "length": length})
 
 
-def with_noise(target: Tokens, vocabulary: int) -> Tensor:
-    """Return the ids with some replaced by their left or right neighbour, as in repetitions, or by any token."""
+def corrupted(target: Tokens, vocabulary: int) -> Tensor:
+    """Return the ids after Lee et al.'s corruption, from left to right.
+
+    At a corrupted word, one of three happens: the word also replaces its right neighbour; any word replaces it; or it
+    changes places with its right neighbour. A word that was moved to the right may be moved on. The last word has no
+    neighbour to move to.
+    """
     ids, layout = target.ids, target.layout
-    share_B = MAX_NOISE * torch.rand(layout.lengths_B.shape, device=ids.device)
     last = layout.positions == layout.lengths_B[layout.rows] - 1
-    left = torch.where(layout.positions == 0, ids, ids.roll(1, -1))
-    right = torch.where(last, ids, ids.roll(-1, -1))
     kind = torch.randint(3, ids.shape, device=ids.device)
-    other = torch.where(kind == 0, left, torch.where(kind == 1, right, torch.randint_like(ids, vocabulary)))
-    return torch.where(torch.rand(ids.shape, device=ids.device) < share_B[layout.rows], other, ids)
+    is_corrupted = torch.rand(ids.shape, device=ids.device) < CORRUPTED_SHARE
+    any_word = torch.randint_like(ids, vocabulary)
+    moves_on = is_corrupted & (kind != 1) & ~last & layout.valid
+    carried = moved_right(ids, moves_on)
+    swapped = is_corrupted & (kind == 2) & ~last
+    replaced = torch.where(swapped, ids.roll(-1, -1), carried)
+    return torch.where(is_corrupted & (kind == 1), any_word, replaced)
+
+
+def moved_right(ids: Tensor, moves_on: Tensor) -> Tensor:
+    """Return the word that arrives at each place, where those at some places go on to the next."""
+    flat = ids.flatten()
+    places = torch.arange(len(flat), device=ids.device)
+    arrives = moves_on.flatten().roll(1)
+    return flat[torch.where(arrives, 0, places).cummax(0).values].view_as(ids)

@@ -63,8 +63,8 @@ def _identity(folder: Path) -> tuple[Path, str]:
 def _without_weights(folder: Path) -> ModelFolder:
     """The model folder of a model or checkpoint, without weights; that of a checkpoint comes from its run."""
     if is_model_folder(folder):
-        # The model card has the scores of that model alone.
-        return replace(ModelFolder.read(folder), weights={}, card="")
+        # The model card and the record of the training speak of that model alone.
+        return replace(ModelFolder.read(folder), weights={}, card="", training=None)
     run = folder.resolve().parent.parent
     if not (run / CONFIG_FILE).is_file():
         raise UserError(f"the checkpoint {folder} does not lie in its run folder; put it back into it.")

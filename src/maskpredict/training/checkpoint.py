@@ -52,6 +52,8 @@ class RunState:
     validations_since_best: int = 0
     forgot_at: int | None = None
     """Updates made when the run was last resumed without its optimizer state."""
+    target_tokens: int | None = 0
+    """Target tokens seen, padding not counted; None if the run began before they were counted."""
     skipped: int = 0
     """Updates whose loss or gradient was not finite, which changed nothing."""
     skipped_in_a_row: int = 0
@@ -63,7 +65,7 @@ class RunState:
         verify_file(folder / STATE_FILE, _ADVICE)
         try:
             saved = json.loads((folder / STATE_FILE).read_text())
-            return cls(**{**saved, "position": Position(**saved["position"])})
+            return cls(**{"target_tokens": None, **saved, "position": Position(**saved["position"])})
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise UserError(f"{folder / STATE_FILE} is damaged; {_ADVICE}.") from error
 

@@ -12,10 +12,12 @@ from maskpredict.bounds import (
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
+    Share,
 )
 from maskpredict.config import check_bounds
 from maskpredict.errors import UserError
 from maskpredict.model.config import preset
+from maskpredict.systems.order_config import OrderConfig
 from maskpredict.systems.reveal_config import RevealConfig
 
 Seed = Annotated[int, Bounds(at_least=0, below=2**63)]
@@ -79,9 +81,9 @@ class TrainConfig:
     run: str
     """Folder of the run: checkpoints, metrics and the finished model; an interrupted run continues from it."""
     system: str = "cmlm"
-    """System to train: cmlm, alignment, autoregressive, fertility, ctc or refinement."""
+    """System to train: cmlm, alignment, autoregressive, fertility, ctc, refinement or insertion."""
     preset: str = "base"
-    """Size of the model: tiny, small, base or large."""
+    """Size of the model: tiny, compact, small, base or large."""
     model: dict[str, Any] = field(default_factory=dict)
     """Changes to the preset's values, such as {dropout: 0.1, norm: pre}."""
     start_from: str | None = None
@@ -91,6 +93,11 @@ class TrainConfig:
     """Share of the target probability spread over the whole vocabulary; ctc and alignment models learn without."""
     reveal: RevealConfig = field(default_factory=RevealConfig)
     """How much of its target an alignment model sees; other systems have no use for it."""
+    order: OrderConfig = field(default_factory=OrderConfig)
+    """Order of insertions that an insertion model learns; other systems have no use for it."""
+    bigram_matches: Share = 0.0
+    """Share of expected bigram matches (Shao & Feng, 2022) in the loss of a ctc or alignment model where nothing is
+    shown; the rest is the likelihood. For a short training at the end, from a trained model."""
     steps: PositiveInt = 300_000
     """Updates of the whole run."""
     seconds: PositiveFloat | None = None
@@ -103,8 +110,9 @@ class TrainConfig:
     """AdamW and its learning rate."""
     validation: ValidationConfig = ValidationConfig()
     """Measurements during training."""
-    corpus_weights: dict[str, PositiveFloat] = field(default_factory=dict)
-    """Sampling weights of corpora, relative to their size, that replace those of the data, as in {tatoeba: 4}."""
+    corpus_weights: dict[str, NonNegativeFloat] = field(default_factory=dict)
+    """Sampling weights of corpora, relative to their size, that replace those of the data, as in {tatoeba: 4}; 0 leaves
+    a corpus out."""
     rewarmup: NonNegativeInt = 500
     """Updates of warm-up after a run is resumed without its optimizer state."""
     max_skipped: PositiveInt = 100
@@ -140,3 +148,7 @@ class TrainConfig:
             )
         if self.system != "alignment" and self.reveal != RevealConfig():
             raise UserError(f"reveal is for system=alignment; leave it out of a run with system={self.system}.")
+        if self.system != "insertion" and self.order != OrderConfig():
+            raise UserError(f"order is for system=insertion; leave it out of a run with system={self.system}.")
+        if self.bigram_matches and self.system not in ("ctc", "alignment"):
+            raise UserError(f"bigram_matches is for ctc and alignment models, not for system={self.system}.")

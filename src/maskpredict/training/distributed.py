@@ -57,6 +57,14 @@ class ProcessGroup:
         dist.all_reduce(shared, dist.ReduceOp.MAX)
         return float(shared)
 
+    def sum(self, value: int, device: torch.device) -> int:
+        """The sum of a number over all processes."""
+        if self.world_size == 1:
+            return value
+        shared = torch.tensor([value], device=device)
+        dist.all_reduce(shared)
+        return int(shared)
+
     def barrier(self) -> None:
         """Wait until all processes have come here."""
         if self.world_size > 1:

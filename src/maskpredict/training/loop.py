@@ -22,6 +22,7 @@ from maskpredict.errors import UserError
 from maskpredict.full_disk import explain_full_disk
 from maskpredict.model.module_weights import load_weights, tensors_of
 from maskpredict.model.padding import round_up
+from maskpredict.model.training_record import TrainingRecord
 from maskpredict.progress import Progress, Task
 from maskpredict.systems.ctc import CTC
 from maskpredict.training.checkpoint import (
@@ -43,7 +44,14 @@ from maskpredict.training.metrics import MetricsLog, Throughput
 from maskpredict.training.optimizer import Optimizer
 from maskpredict.training.run_folder import RunFolder
 from maskpredict.training.schedule import learning_rate, rewarmup_share
-from maskpredict.training.setup import compute_dtype, new_system, save_model, training_split, uses_cuda_graph
+from maskpredict.training.setup import (
+    compute_dtype,
+    new_system,
+    save_model,
+    start_of,
+    training_split,
+    uses_cuda_graph,
+)
 from maskpredict.training.signals import catch_signals
 from maskpredict.training.unalignable import warn_of_unalignable
 from maskpredict.training.validation import Validation
@@ -126,6 +134,9 @@ class Run:
         self.state = self._resume()
         self.metrics = MetricsLog(self.folder.path, self.state.update) if group.is_main else None
         self.throughput, self.sums, self.divergence = Throughput(), torch.zeros(0), Divergence()
+        self.start = start_of(config)
+        self.uncounted_tokens = 0
+        """Target tokens of this process that are not in `state` yet."""
 
     @property
     def finished(self) -> bool:
@@ -207,7 +218,9 @@ class Run:
         rate *= rewarmup_share(self.state.forgot_at, number, self.config.rewarmup)
         sums = self.optimizer.update(self.engine, update, number, self.config.seed, rate)
         self.sums = sums if len(self.sums) == 0 else self.sums + sums
-        self.throughput.tokens += self.group.world_size * sum(part.arrays.target_tokens for part in update.parts)
+        tokens = sum(part.arrays.target_tokens for part in update.parts)
+        self.throughput.tokens += self.group.world_size * tokens
+        self.uncounted_tokens += tokens
 
     def _use_smaller_parts(self, error: torch.OutOfMemoryError) -> None:
         """Halve the micro-batches after the device ran out of memory; updates stay the same."""
@@ -307,6 +320,10 @@ class Run:
             )
         skipped, in_a_row = self.optimizer.skipped.tolist()
         self.state = replace(self.state, skipped=skipped, skipped_in_a_row=in_a_row)
+        if self.state.target_tokens is not None:
+            tokens = self.group.sum(self.uncounted_tokens, self.device)
+            self.state = replace(self.state, target_tokens=self.state.target_tokens + tokens)
+            self.uncounted_tokens = 0
         if self.group.is_main:
             save_checkpoint(self.folder.checkpoints, self.state, weights, self.optimizer.state(self.names))
         self.saved_at = self.state.update
@@ -318,9 +335,13 @@ class Run:
             self.watchdog.progress("the finished model")
             best = intact(checkpoints(self.folder.best))
             weights = average_weights(best) if best else tensors_of(self.system)
-            save_model(self.folder.model, self.system, weights, self.dataset)
+            save_model(self.folder.model, self.system, weights, self.dataset, self._record_of_training(len(best)))
         self.group.barrier()
         return self.folder.model
+
+    def _record_of_training(self, averaged: int) -> TrainingRecord:
+        weights = f"mean of {averaged}" if averaged > 1 else "best" if averaged else "last"
+        return TrainingRecord(self.start, self.state.update, self.state.target_tokens, weights)
 
     def close(self) -> None:
         """Close the metrics."""

@@ -8,19 +8,25 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from maskpredict.checksums import checksum_of
 from maskpredict.corpus.dataset import Dataset, ParallelIds
 from maskpredict.errors import UserError
 from maskpredict.model.config import preset
-from maskpredict.model.folder import ModelFolder
+from maskpredict.model.folder import WEIGHTS_FILE, ModelFolder, read_description
 from maskpredict.model.module_weights import load_weights
+from maskpredict.model.training_record import RANDOM, TrainingRecord
 from maskpredict.systems import find_system, vocabulary_of
 from maskpredict.systems.alignment import Alignment
 from maskpredict.systems.base import System
+from maskpredict.systems.ctc import CTC
+from maskpredict.systems.insertion import Insertion
 from maskpredict.training.config import TrainConfig
 from maskpredict.training.initialization import initial_weights
 
 
-def save_model(folder: Path, system: System, weights: dict[str, Tensor], dataset: Dataset) -> None:
+def save_model(
+    folder: Path, system: System, weights: dict[str, Tensor], dataset: Dataset, training: TrainingRecord
+) -> None:
     """Write a model folder for a system trained on a dataset."""
     special = system.special
     ModelFolder(
@@ -30,7 +36,17 @@ def save_model(folder: Path, system: System, weights: dict[str, Tensor], dataset
         dataset.tokenizers,
         {name: tensor.numpy() for name, tensor in weights.items()},
         {"suppress_tokens": [special.pad, special.bos, special.mask]},
+        training=training,
     ).write(folder, overwrite=True)
+
+
+def start_of(config: TrainConfig) -> str:
+    """The initial weights of a run, as `TrainingRecord` names them."""
+    if not config.start_from:
+        return RANDOM
+    folder = Path(config.start_from)
+    system = read_description(folder)["system"]
+    return f"{system} {checksum_of(folder / WEIGHTS_FILE).rpartition(':')[2][:8]}"
 
 
 def new_system(config: TrainConfig, dataset: Dataset) -> System:
@@ -42,8 +58,12 @@ def new_system(config: TrainConfig, dataset: Dataset) -> System:
     system = find_system(config.system)(shape, vocabulary_of(dataset.tokenizers), config.label_smoothing)
     if isinstance(system, Alignment):
         system.reveal = config.reveal
+    if isinstance(system, Insertion):
+        system.order = config.order
+    if isinstance(system, CTC):
+        system.bigram_matches = config.bigram_matches
     if config.start_from:
-        load_weights(system, initial_weights(system, Path(config.start_from)))
+        load_weights(system, initial_weights(system, dataset.tokenizers, Path(config.start_from)))
     return system
 
 
@@ -54,7 +74,10 @@ def training_split(config: TrainConfig, dataset: Dataset) -> ParallelIds:
     if unknown := sorted(config.corpus_weights.keys() - names):
         raise UserError(f"corpus_weights names {unknown[0]!r}; the data has {', '.join(sorted(names))}.")
     weights = config.corpus_weights
-    return replace(split, corpora=[replace(part, weight=weights.get(part.name, part.weight)) for part in split.corpora])
+    corpora = [replace(part, weight=weights.get(part.name, part.weight)) for part in split.corpora]
+    if corpora and not any(part.weight for part in corpora):
+        raise UserError("corpus_weights leaves no training pair; give at least one corpus a weight above 0.")
+    return replace(split, corpora=corpora)
 
 
 def compute_dtype(config: TrainConfig, device: torch.device) -> torch.dtype:

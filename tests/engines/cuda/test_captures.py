@@ -15,7 +15,7 @@ from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.engines.cuda import captures, draft_step_reference
 from maskpredict.engines.cuda.capture import Capture, TargetTooLong, capture_inputs, finished
 from maskpredict.engines.cuda.capture_shape import BEST_POSITIONS, MAX_POSITIONS, CaptureShape, best_sentence_count
-from maskpredict.engines.cuda.captures import Candidates, Captures
+from maskpredict.engines.cuda.captures import Candidates, CMLMCaptures
 from maskpredict.engines.cuda.fused_computation import FusedComputation, suits
 from maskpredict.engines.cuda.fused_transformer import FusedTransformer
 from maskpredict.engines.cuda.plain_computation import PlainComputation
@@ -153,7 +153,7 @@ def test_a_target_longer_than_the_capture_is_refused(
 
 def test_longer_targets_get_a_wider_capture(system: CMLM, pass_by_pass: Decoder, requests: list[Request]) -> None:
     """Their sources are shorter than what the model makes of them."""
-    captures_made, settings = Captures(system, fusing=False), MaskPredictSettings(3, 5)
+    captures_made, settings = CMLMCaptures(system, fusing=False), MaskPredictSettings(3, 5)
     for request in requests:
         actual = finish(captures_made.start([request], settings))
         assert actual is not None
@@ -210,7 +210,10 @@ def test_the_least_recently_used_capture_is_dropped_first(
     system: CMLM, requests: list[Request], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(captures, "MAX_CAPTURES", 2)
-    captures_made, settings = Captures(system, fusing=False), [MaskPredictSettings(passes, 1) for passes in (1, 2, 3)]
+    captures_made, settings = (
+        CMLMCaptures(system, fusing=False),
+        [MaskPredictSettings(passes, 1) for passes in (1, 2, 3)],
+    )
     for passes in (1, 2, 1, 3):
         finish(captures_made.start(requests[:1], settings[passes - 1]))
     assert [shape.iterations for shape in captures_made.made] == [1, 3]
@@ -220,7 +223,7 @@ def test_a_large_shape_is_captured_at_its_second_use(
     system: CMLM, pass_by_pass: Decoder, requests: list[Request], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(captures, "CAPTURE_AT_ONCE_POSITIONS", 100)
-    captures_made, settings = Captures(system, fusing=False), MaskPredictSettings(2, 1)
+    captures_made, settings = CMLMCaptures(system, fusing=False), MaskPredictSettings(2, 1)
     assert captures_made.start(requests[:1], settings) is not None
     large = sorted(requests, key=lambda request: len(request.source))[:16]
     assert captures_made.start(large, settings) is None
@@ -241,7 +244,7 @@ def test_results_survive_the_start_of_another_translation(
     system: CMLM, pass_by_pass: Decoder, requests: list[Request]
 ) -> None:
     """A capture has one place for its results, and the second batch is of the same shape."""
-    captures_made, settings = Captures(system, fusing=False), MaskPredictSettings(3, 2)
+    captures_made, settings = CMLMCaptures(system, fusing=False), MaskPredictSettings(3, 2)
     waits = [captures_made.start([request], settings) for request in requests[:12]]
     assert len(captures_made.made) < len(waits)
     for request, wait in zip(requests, waits, strict=False):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -104,19 +105,28 @@ def test_the_largest_sums_do_not_saturate(random_folder: Callable[..., ModelFold
     np.testing.assert_allclose(first[:, 7] - first[:, 8], -64.0, rtol=0.01)
 
 
-@pytest.mark.parametrize("compute_type", ["int8", "float32"])
-def test_threads_and_callers_change_nothing(cmlm_folder: Path, sentences: list[str], compute_type: str) -> None:
-    one = Translator(cmlm_folder, device="cpu", compute_type=compute_type, engine="onnxruntime", intra_threads=1)
-    expected = one.translate(sentences)
+@pytest.mark.parametrize(
+    ("model", "compute_type", "settings"),
+    [
+        ("cmlm_folder", "int8", {}),
+        ("cmlm_folder", "float32", {}),
+        ("alignment_folder", "int8", {"iterations": 4}),
+        ("alignment_folder", "float32", {"iterations": 4}),
+    ],
+)
+def test_threads_and_callers_change_nothing(
+    request: pytest.FixtureRequest, sentences: list[str], model: str, compute_type: str, settings: dict[str, Any]
+) -> None:
+    folder: Path = request.getfixturevalue(model)
+    one = Translator(folder, device="cpu", compute_type=compute_type, engine="onnxruntime", intra_threads=1)
+    expected = one.translate(sentences, **settings)
     for threads in (2, 3):
-        other = Translator(
-            cmlm_folder, device="cpu", compute_type=compute_type, engine="onnxruntime", intra_threads=threads
-        )
+        other = Translator(folder, device="cpu", compute_type=compute_type, engine="onnxruntime", intra_threads=threads)
         assert other.engine.threads == threads
-        assert [other.translate([sentence])[0] for sentence in sentences] == expected
-        assert other.translate(sentences) == expected
+        assert [other.translate([sentence], **settings)[0] for sentence in sentences] == expected
+        assert other.translate(sentences, **settings) == expected
     with ThreadPoolExecutor(4) as callers:
-        assert list(callers.map(other.translate, [sentences] * 4)) == [expected] * 4
+        assert list(callers.map(partial(other.translate, **settings), [sentences] * 4)) == [expected] * 4
 
 
 def test_pinned_words_rule_out_an_end_before_them(random_folder: Callable[..., ModelFolder]) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,14 @@ import sacrebleu
 
 from maskpredict import Translator
 from maskpredict.evaluate.repetition import word_repetition
+from maskpredict.model.folder import ModelFolder
+from maskpredict.model.stored_weights import parameter_count
+from maskpredict.model.training_record import TrainingRecord
+from maskpredict.paper.analyses import ANALYSES
 from maskpredict.paper.analyses import speed_quality as timing
 from maskpredict.paper.analyses.calibration import calibration
 from maskpredict.paper.analyses.changed_tokens import changed_tokens
+from maskpredict.paper.analyses.check_list import check_list
 from maskpredict.paper.analyses.distillation import distillation
 from maskpredict.paper.analyses.early_exit import early_exit
 from maskpredict.paper.analyses.figure1 import PASSES, SENTENCES, figure1
@@ -26,6 +33,7 @@ from maskpredict.paper.analyses.main_table import main_table
 from maskpredict.paper.analyses.repetitions import repetitions
 from maskpredict.paper.analyses.speed_quality import speed_quality
 from maskpredict.paper.cell import Cell
+from maskpredict.paper.check_sentences import CHECK_SENTENCES
 from maskpredict.paper.study import Study
 
 MakeStudy = Callable[..., Study]
@@ -42,8 +50,9 @@ def test_the_main_table_has_scores_where_there_are_models_and_reasons_where_not(
     table = main_table(study)
     keys = [row.key for row in table.rows]
     assert keys == [
-        *("fertility.1", "ctc.1", "refinement.1", "refinement.10", "refinement.dynamic"),
-        *("small.1", "small.4", "small.10", "model.1", "model.4", "model.10"),
+        *("fertility.1", "fertility.average", "fertility.1-rescored", "ctc.1"),
+        *("refinement.1", "refinement.10", "refinement.dynamic", "insertion.parallel", "insertion.greedy"),
+        *("small.1", "small.4", "small.10", "model.1", "model.4", "model.10", "model.1-rescored", "model.random"),
         *("baseline.b1", "baseline.b5", "ar_distilled.b5", "mine.default"),
     ]
     translator = Translator(cmlm_folder, device="cpu", compute_type="float32")
@@ -53,6 +62,44 @@ def test_the_main_table_has_scores_where_there_are_models_and_reasons_where_not(
     assert table.bleu("baseline.b5").value is not None
     assert table.bleu("small.4") == Cell(reason="no small model was given.")
     assert {row.dimensions for row in table.rows} == {"32/64", ""}
+    judged = Translator(
+        cmlm_folder, device="cpu", compute_type="float32", judge=autoregressive_folder, judge_alone=True
+    )
+    texts = [one.text for one in judged.translate(study._pairs[0], raw=True, iterations=1, length_candidates=5)]
+    assert table.bleu("model.1-rescored").value == pytest.approx(bleu(texts, study.references), abs=1e-3)
+    assert table.bleu("model.1-rescored") != table.bleu("model.1")
+    assert table.bleu("fertility.1-rescored") == Cell(reason="no fertility model was given.")
+
+
+def test_one_pass_is_not_rescored_without_a_teacher(make_study: MakeStudy) -> None:
+    table = main_table(make_study())
+    assert table.bleu("model.1").value is not None
+    assert table.bleu("model.1-rescored") == Cell(reason="no teacher model was given.")
+
+
+def test_the_main_table_says_how_large_models_are_and_how_they_were_trained(
+    make_study: MakeStudy, cmlm_folder: Path, tmp_path: Path
+) -> None:
+    study = make_study({"small": recorded(cmlm_folder, tmp_path / "recorded")})
+    rows = {row.key: row for row in main_table(study).rows}
+    parameters = parameter_count(ModelFolder.read(cmlm_folder).weights)
+    assert (rows["model.4"].parameters, rows["model.4"].start, rows["model.4"].target_tokens) == (parameters, "", None)
+    assert (rows["small.4"].start, rows["small.4"].target_tokens) == ("autoregressive 0a1b2c3d", 7_654_321)
+    assert rows["ctc.1"].parameters is None
+    lengths = [len(one.tokens) for one in study.translate("model", rows["model.random"].settings).translations]
+    assert rows["model.random"].mean_passes == pytest.approx(sum(lengths) / len(lengths), abs=0.01)
+    assert rows["model.4"].mean_passes is None
+    table = ANALYSES["main_table"].table(main_table(study))
+    assert [column.title for column in table.columns[4:]] == ["mean passes", "parameters", "start", "target tokens"]
+    (small,) = (row for row in table.rows if row[0] == "small mask-predict" and row[2] == "4")
+    assert small[4:] == ("", f"{parameters / 1e6:.1f} M", "autoregressive 0a1b2c3d", "7.7 M")
+
+
+def recorded(folder: Path, copy: Path) -> Path:
+    """A copy of a model whose folder says how it was trained."""
+    training = TrainingRecord("autoregressive 0a1b2c3d", 400, 7_654_321, "last")
+    replace(ModelFolder.read(folder), training=training).write(copy)
+    return copy
 
 
 def test_a_baseline_takes_the_teachers_place_in_the_main_table(
@@ -69,6 +116,32 @@ def test_repetitions_are_those_of_the_translations(make_study: MakeStudy) -> Non
     assert [row.passes for row in found.rows] == [1, 2, 3, 4, 5, 10]
     assert found.row(2).words.value == pytest.approx(word_repetition(study.mask_predict(2).texts), abs=1e-4)
     assert found.row(2).bleu.value == pytest.approx(bleu(study.mask_predict(2).texts, study.references), abs=1e-3)
+
+
+@pytest.fixture
+def recommending_folder(cmlm_folder: Path, tmp_path: Path) -> Path:
+    """The toy model in a folder that recommends to leave out unlikely lengths."""
+    folder = Path(shutil.copytree(cmlm_folder, tmp_path / "recommending"))
+    path = folder / "generation.json"
+    generation = {**json.loads(path.read_text()), "iterations": 2, "length_threshold": 0.9, "length_weight": 5.0}
+    path.write_text(json.dumps(generation))
+    return folder
+
+
+def test_the_papers_tables_try_exactly_the_lengths_they_name_whatever_the_folder_recommends(
+    make_study: MakeStudy, recommending_folder: Path, tmp_path: Path
+) -> None:
+    plain = make_study()
+    recommending = make_study({"model": recommending_folder}, texts=tmp_path / "others")
+    assert recommending.mask_predict(3, 9).translations == plain.mask_predict(3, 9).translations
+    assert distillation(recommending).row(4).distilled == distillation(plain).row(4).distilled
+
+
+def test_the_main_table_also_shows_a_model_as_its_folder_says(make_study: MakeStudy, recommending_folder: Path) -> None:
+    study = make_study({"model": recommending_folder})
+    texts = [found.text for found in Translator(recommending_folder, device="cpu").translate(study._pairs[0], raw=True)]
+    assert main_table(study).bleu("model.folder").value == pytest.approx(bleu(texts, study.references), abs=1e-3)
+    assert "model.folder" not in [row.key for row in main_table(make_study()).rows]
 
 
 def test_buckets_hold_the_sentences_of_their_lengths(make_study: MakeStudy) -> None:
@@ -133,6 +206,34 @@ def test_german_and_english_sentences_come_with_the_package(
     found = figure1(make_study({"model": model}, data=make_data(["bane."], ("de", "en"))))
     assert found.source == SENTENCES["de"]
     assert SENTENCES.keys() == {"de", "en"}
+
+
+def test_the_check_list_counts_what_survives_in_each_system(
+    make_study: MakeStudy, make_data: Callable[..., Path], cmlm_folder: Path, tmp_path: Path
+) -> None:
+    assert check_list(make_study()).reason == "no sentences from xx to yy come with the package."
+    model = Path(shutil.copytree(cmlm_folder, tmp_path / "de-en"))
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps({**config, "languages": {"source": "de", "target": "en"}}))
+    study = make_study({"model": model, "raw": tmp_path / "nowhere"}, data=make_data(["bane."], ("de", "en")))
+    rows = {row.kind: row for row in check_list(study).rows}
+    placeholders = rows["placeholders and addresses"]
+    assert placeholders.kept["mask-predict, protected"].value == 1.0
+    assert placeholders.kept["mask-predict"].value == 0.0, "a toy model knows none of this"
+    assert "there is no model folder" in placeholders.kept["mask-predict, raw text"].reason
+    assert sum(row.items for row in rows.values()) == sum(len(own.kept) for own in CHECK_SENTENCES["de", "en"])
+
+
+@pytest.mark.parametrize("languages", CHECK_SENTENCES)
+def test_every_kind_of_sentence_is_checked_in_both_directions(languages: tuple[str, str]) -> None:
+    kinds = ["numbers", "dates and times", "names", "negation", "capitals", "very short", "very long"]
+    assert list(dict.fromkeys(own.kind for own in CHECK_SENTENCES[languages])) == [*kinds, "placeholders and addresses"]
+    sources = {own.source for own in CHECK_SENTENCES[languages]}
+    for own in CHECK_SENTENCES[languages]:
+        assert own.kept
+        assert not any(re.search(wanted, "") for wanted in own.kept)
+    others = CHECK_SENTENCES[languages[::-1]]
+    assert len(sources) == len(others) == len({own.source for own in others})
 
 
 def test_calibration_counts_every_subword_that_is_said(make_study: MakeStudy) -> None:
@@ -201,3 +302,21 @@ def test_speed_is_measured_against_five_beams_in_the_same_batches(
     # What another kind of machine has timed is not timed once more.
     monkeypatch.setattr(timing, "BUDGETS", {"cuda": (512, 2_048, 8_192), "cpu": (1,)})
     assert speed_quality(study) == found
+
+
+def test_an_alignment_model_is_analysed_where_lengths_do_not_matter(
+    make_study: MakeStudy, alignment_folder: Path
+) -> None:
+    study = make_study({"model": alignment_folder}, figure1="luri tisa kone bamo.")
+    translator = Translator(alignment_folder, device="cpu", compute_type="float32")
+    split = study.dataset.split(study.split).texts
+    assert split is not None
+    texts = [one.text for one in translator.translate(split.source, iterations=4, raw=True)]
+    row = repetitions(study).row(4)
+    assert row.bleu.value == pytest.approx(study.score(texts).score, abs=1e-4)
+    assert row.words.value == pytest.approx(word_repetition(texts), abs=1e-4)
+    assert [main_table(study).bleu(f"model.{passes}").reason for passes in (1, 4, 10)] == ["", "", ""]
+    assert [[token.text for token in step] for step in figure1(study).passes][-1].count("_") > 0
+    for cell in (length_candidates(study).rows[1].bleu, changed_tokens(study).rows[0].changed):
+        assert cell.value is None
+    assert "try no lengths" in str(study.bleu(lambda: study.mask_predict(4, 3)).reason)

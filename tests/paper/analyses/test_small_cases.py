@@ -7,8 +7,8 @@ import pytest
 from maskpredict.paper.analyses.calibration import Bin, binned, calibration_error, common_subsequence_mask
 from maskpredict.paper.analyses.changed_tokens import shares
 from maskpredict.paper.analyses.length_head import accuracy
-from maskpredict.paper.analyses.repetitions import before_end_mark
 from maskpredict.paper.cell import Cell
+from maskpredict.paper.end_mark import before_end_mark
 from maskpredict.paper.translations import TranslatedSentence
 from maskpredict.runtime.translation import Translation
 

@@ -59,7 +59,7 @@ def test_the_report_names_every_analysis_and_every_claim(make_results: MakeResul
     for wanted in (*(analysis.title for analysis in ANALYSES.values()), *(claim.says for claim in CLAIMS)):
         assert wanted in markdown
         assert wanted in text
-    assert f"Of {len(CLAIMS)} claims: holds {len(CLAIMS) - 1}, not measured 1." in markdown
+    assert f"Of {len(CLAIMS)} claims: no interval {len(CLAIMS) - 1}, not measured 1." in markdown
     assert "3,003 sentences of test.news, en to de." in markdown
     assert "nrefs:1|case:mixed" in markdown
     assert markdown.count("This analysis was not run.") == len(ANALYSES) - 6
@@ -117,6 +117,7 @@ def test_scores_on_all_test_sets_are_shown_where_a_recipe_leaves_them(make_resul
     folder = make_results()
     scores = [
         {"system": "teacher", "settings": {"beam_size": 5}, "split": split, "bleu": bleu}
+        | {"also": {"ro-no-diacritics": {"bleu": bleu + 1}}}
         for split, bleu in (("test.news", 20.5), ("test.talks", 31.25))
     ]
     (folder / "scores.json").write_text(json.dumps(scores))
@@ -124,6 +125,7 @@ def test_scores_on_all_test_sets_are_shown_where_a_recipe_leaves_them(make_resul
     markdown = (folder / "report.md").read_text()
     assert "| system | news | talks |" in markdown
     assert "| teacher, beam_size 5 | 20.50 | 31.25 |" in markdown
+    assert "| teacher, beam_size 5, ro-no-diacritics | 21.50 | 32.25 |" in markdown
 
 
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:

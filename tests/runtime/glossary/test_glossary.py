@@ -51,6 +51,12 @@ def test_terms_are_found_by_words_in_their_forms(terms: dict[str, str], text: st
     assert found(terms, text) == matches
 
 
+def test_a_form_with_a_term_of_its_own_is_that_term() -> None:
+    terms = {"Haus": "residence", "Häuser": "residences"}
+    for in_order in (terms, dict(reversed(terms.items()))):
+        assert found(in_order, "Häuser und ein Haus") == ["Häuser=residences", "Haus=residence"]
+
+
 @pytest.mark.parametrize(
     ("content", "kind"),
     [
@@ -104,6 +110,25 @@ def test_a_term_takes_the_place_of_the_word_it_translates(german: Translator, tm
     assert "next plenary session" in session.text
     assert session.text.endswith(".")
     assert station == german.translate(texts)[2]
+
+
+def test_a_term_of_several_words_leaves_none_of_them_behind(german: Translator) -> None:
+    terms = [
+        Term("Europäische Zentralbank", "ECB"),
+        Term("Rat der Europäischen Union", "Council"),
+        Term("öffentliche Sitzung", "plenary"),
+        Term("nächste Woche", "soon"),
+    ]
+    texts = [
+        "Der Präsident der Europäischen Zentralbank hat heute gesprochen.",
+        "Die Europäische Zentralbank und der Rat der Europäischen Union sind sich einig.",
+        "Wir hatten gestern eine öffentliche Sitzung.",
+        "Ich komme nächste Woche wieder.",
+    ]
+    translations = [one.text for one in german.translate(texts, glossary=Glossary(terms, "de", "en"))]
+    for translation, wanted in zip(translations, [["ECB"], ["ECB", "Council"], ["plenary"], ["soon"]], strict=True):
+        assert all(word in translation for word in wanted)
+        assert not any(word in translation for word in ("Central", "Bank", "Union", "public", "meeting", "week"))
 
 
 def test_a_term_at_the_start_gets_a_capital(german: Translator) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable
+from typing import Any
 
 import docx
 import httpx
 import pytest
 
+from maskpredict.serve.queue.documents import FIRST_SENTENCES
 from tests.documents.office_files import archive, word_file
 
 PAIR = {"source": "xx", "target": "yy"}
@@ -42,6 +45,57 @@ def test_a_document_in_the_target_language_comes_back_as_it_is(client: httpx.Cli
     data = {"source": "yy", "target": "yy"}
     answer = client.post("/translate_file", files={"file": ("a.docx", word_file())}, data=data)
     assert len(httpx.get(answer.json()["translatedFileUrl"]).content) > 1_000
+
+
+def events(answer: httpx.Response) -> list[tuple[str, Any]]:
+    assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
+    parts = [block.split("\n") for block in answer.text.removesuffix("\n\n").split("\n\n")]
+    return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in parts]
+
+
+def test_progress_and_sentences_arrive_while_a_document_is_translated(
+    client: httpx.Client, translated: Callable[[str], str]
+) -> None:
+    lines = [f"luri{' tisa' * length}." for length in range(FIRST_SENTENCES + 2)]
+    file = ("a.txt", "\n".join(lines).encode())
+    found = events(client.post("/v1/documents", files={"file": file}, data={**PAIR, "source": "auto"}))
+    assert [name for name, _ in found] == ["progress", "progress", "progress", "done"]
+    count = len(lines)
+    assert [(one["done"], one["sentences"]) for _, one in found[:3]] == [
+        (0, count),
+        (FIRST_SENTENCES, count),
+        (count,) * 2,
+    ]
+    pairs = [(pair["source"], pair["text"]) for _, one in found[:3] for pair in one["translated"]]
+    assert pairs == [(line, translated(line)) for line in lines]
+    fetched = httpx.get(found[3][1]["translatedFileUrl"])
+    assert fetched.text == "\n".join(text for _, text in pairs)
+
+
+def test_documents_are_translated_with_terms(client: httpx.Client) -> None:
+    terms = [{"source": "luri", "target": "EKUL"}]
+    kept = client.post("/v1/glossaries", json={"source": "xx", "target": "yy", "terms": terms}).json()["id"]
+    for data in ({"terms": json.dumps(terms)}, {"glossary_id": kept}):
+        answer = client.post("/v1/documents", files={"file": ("a.md", b"**luri** tisa.")}, data={**PAIR, **data})
+        assert "EKUL" in httpx.get(events(answer)[-1][1]["translatedFileUrl"]).text
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "status", "sentence"),
+    [
+        ("a.docx", {}, 400, "damaged"),
+        ("a.exe", {}, 400, "file format not supported"),
+        ("a.md", {"terms": "[{}]"}, 400, "Invalid request"),
+        ("a.md", {"terms": "x"}, 400, "JSON"),
+        ("a.md", {"glossary_id": "x"}, 404, "no glossary"),
+        ("a.md", {"target": "qq"}, 400, "qq is not supported"),
+    ],
+)
+def test_mistakes_are_noticed_before_the_progress_begins(
+    client: httpx.Client, name: str, data: dict[str, str], status: int, sentence: str
+) -> None:
+    refused = client.post("/v1/documents", files={"file": (name, b"luri.")}, data={**PAIR, **data})
+    assert (refused.status_code, sentence in refused.json()["error"]) == (status, True)
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,15 @@ def test_a_bad_glossary_gets_one_sentence(client: httpx.Client, change: dict[str
     assert sentence in response.json()["error"]
 
 
+def test_terms_can_come_with_a_text(client: httpx.Client) -> None:
+    body = {"q": "luri tisa.", "source": "xx", "target": "yy", "terms": TERMS}
+    assert "EKUL" in client.post("/v1/translate", json=body).json()["translatedText"]
+    both = client.post("/v1/translate", json={**body, "glossary_id": "x"})
+    assert (both.status_code, both.json()["error"]) == (400, "Invalid request: give glossary_id or terms, not both")
+    bad = client.post("/v1/translate", json={**body, "terms": [*TERMS, {"source": "luri", "target": "IRIT"}]})
+    assert "keep one of them" in bad.json()["error"]
+
+
 def test_deepls_client_creates_a_glossary_and_translates_with_it(deepl_client: deepl.DeepLClient) -> None:
     glossary = deepl_client.create_glossary("toys", "xx", "yy", {"luri": "EKUL", "tisa": "IROK"})
     assert (glossary.ready, glossary.entry_count) == (True, 2)
@@ -82,6 +91,32 @@ def test_deepls_client_creates_a_multilingual_glossary(deepl_client: deepl.DeepL
     assert str(entries.dictionaries[0].entries) == "luri\tEKUL"  # which the client leaves as the server sent it
     assert glossary.glossary_id in [one.glossary_id for one in deepl_client.list_multilingual_glossaries()]
     deepl_client.delete_multilingual_glossary(glossary)
+
+
+def test_deepls_client_changes_a_glossary(deepl_client: deepl.DeepLClient) -> None:
+    def dictionary(entries: dict[str, str], source: str = "xx") -> MultilingualGlossaryDictionaryEntries:
+        return MultilingualGlossaryDictionaryEntries(source, "yy" if source == "xx" else "xx", entries)
+
+    glossary = deepl_client.create_multilingual_glossary("toys", [dictionary({"luri": "EKUL", "tisa": "IROK"})])
+    renamed = deepl_client.update_multilingual_glossary_name(glossary, "games")
+    assert (renamed.name, renamed.glossary_id) == ("games", glossary.glossary_id)
+    added = deepl_client.update_multilingual_glossary_dictionary(glossary, dictionary({"luri": "IRIT", "bane": "EK"}))
+    assert added.dictionaries[0].entry_count == 3
+    entries = deepl_client.get_multilingual_glossary_entries(glossary, "xx", "yy").dictionaries[0].entries
+    assert str(entries) == "luri\tIRIT\ntisa\tIROK\nbane\tEK"
+    replaced = deepl_client.replace_multilingual_glossary_dictionary(glossary, dictionary({"kone": "EK"}))
+    assert (replaced.source_lang, replaced.entry_count) == ("XX", 1)
+    deepl_client.delete_multilingual_glossary_dictionary(glossary, None, "xx", "yy")
+    with pytest.raises(deepl.GlossaryNotFoundException, match="no terms"):
+        deepl_client.get_glossary(glossary.glossary_id)
+    with pytest.raises(deepl.GlossaryNotFoundException, match="no terms in this direction"):
+        deepl_client.get_multilingual_glossary_entries(glossary, "xx", "yy")
+    deepl_client.delete_multilingual_glossary(glossary)
+
+
+def test_deepls_client_is_told_what_is_wrong_with_a_glossary(deepl_client: deepl.DeepLClient) -> None:
+    with pytest.raises(deepl.DeepLException, match="has characters that the model's vocabulary lacks"):
+        deepl_client.create_glossary("toys", "xx", "yy", {"luri": "日本"})
 
 
 def test_a_glossary_belongs_to_the_api_key_that_sent_it(

@@ -1,4 +1,4 @@
-"""One captured CMLM translation: a CUDA graph with buffers for its inputs and results.
+"""One captured translation: a CUDA graph with buffers for its inputs and results.
 
 `plain_computation.py` and, for few rows, `fused_computation.py` define what is computed. Shape letters: B sentences, S
 source positions.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,9 +18,7 @@ from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.engines.cuda.capture_shape import CaptureShape
 from maskpredict.kernels.fixed_drafts import split_results
-
-if TYPE_CHECKING:
-    from maskpredict.systems.cmlm import CMLM
+from maskpredict.systems.base import System
 
 WARM_UP = 2
 """Runs before the capture, as PyTorch requires."""
@@ -42,7 +40,7 @@ class TargetTooLong(Exception):
 class Capture:
     """The captured graph of one shape. A CPU has no graphs, and runs the computation each time."""
 
-    def __init__(self, system: CMLM, shape: CaptureShape, computation: Computation, pool: Pool | None = None) -> None:
+    def __init__(self, system: System, shape: CaptureShape, computation: Computation, pool: Pool | None = None) -> None:
         self.system, self.shape, self.computation, self.pool = system, shape, computation, pool
         size, on_gpu = shape.sentences * (1 + shape.source_width), system.device.type == "cuda"
         self.host_inputs = torch.full((size,), 2, pin_memory=on_gpu)
@@ -95,22 +93,27 @@ class Capture:
 
 def capture_inputs(requests: Sequence[Request], shape: CaptureShape, pad: int) -> list[int]:
     """Return the flat inputs of a capture: lengths, then padded ids; missing sentences are copies of the last."""
-    width = shape.source_width
+    width, front = shape.source_width, (pad,) * shape.slot
     sources = [request.source for request in requests]
     sources += [sources[-1]] * (shape.sentences - len(sources))
-    rows = ((pad, *ids, *(pad,) * (width - 1 - len(ids))) for ids in sources)
-    return [*(1 + len(ids) for ids in sources), *chain(*rows)]
+    rows = ((*front, *ids, *(pad,) * (width - len(front) - len(ids))) for ids in sources)
+    return [*(len(front) + len(ids) for ids in sources), *chain(*rows)]
 
 
 def finished(
     results: Tensor, shape: CaptureShape, sentences: int, settings: MaskPredictSettings
 ) -> list[list[Finished]]:
     """Return the candidates of the first `sentences` sentences in a capture's results."""
-    parts = split_results(results, shape.rows, shape.target_width)
     count = sentences * shape.candidates
-    rows = [_Row(*row) for row in zip(*(part[:count].tolist() for part in parts), strict=True)]
+    rows = _rows(results, shape, count)
     starts = range(0, count, shape.candidates)
     return [_candidates(rows[start : start + shape.candidates], shape.target_width, settings) for start in starts]
+
+
+def finished_alignments(results: Tensor, shape: CaptureShape, sentences: int) -> list[list[Finished]]:
+    """Return the only candidate of each of the first `sentences` sentences."""
+    rows = _rows(results, shape, sentences)
+    return [[_finished(row, set_aside=False)] for row in rows]
 
 
 class _Row(NamedTuple):
@@ -124,6 +127,17 @@ class _Row(NamedTuple):
     pruned: int
 
 
+def _rows(results: Tensor, shape: CaptureShape, count: int) -> list[_Row]:
+    parts = split_results(results, shape.rows, shape.target_width)
+    return [_Row(*row) for row in zip(*(part[:count].tolist() for part in parts), strict=True)]
+
+
+def _finished(row: _Row, *, set_aside: bool) -> Finished:
+    log_probs = row.log_probs[: row.length]
+    ids, score = row.tokens[: row.length], sum(log_probs) / row.length
+    return Finished(ids, log_probs, score, row.passes, [], set_aside, row.length_score)
+
+
 def _candidates(rows: Sequence[_Row], width: int, settings: MaskPredictSettings) -> list[Finished]:
     """Return the candidates of one sentence: one of each length, and unlikely lengths only where needed."""
     distinct: list[_Row] = []
@@ -134,10 +148,4 @@ def _candidates(rows: Sequence[_Row], width: int, settings: MaskPredictSettings)
     tried = distinct[: max(likely, settings.num_hypotheses)]
     if (longest := max(row.length for row in tried)) > width:
         raise TargetTooLong(longest)
-    candidates = []
-    for number, row in enumerate(tried):
-        log_probs = row.log_probs[: row.length]
-        score = sum(log_probs) / row.length
-        set_aside, ids = bool(row.pruned) or number >= likely, row.tokens[: row.length]
-        candidates.append(Finished(ids, log_probs, score, row.passes, [], set_aside, row.length_score))
-    return candidates
+    return [_finished(row, set_aside=bool(row.pruned) or number >= likely) for number, row in enumerate(tried)]

@@ -1,4 +1,4 @@
-"""Shapes of captured CMLM translations, and which batches are captured."""
+"""Shapes of captured translations, and which batches are captured."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from maskpredict.decoding.hypothesis import Request
-from maskpredict.decoding.settings import MaskPredictSettings
+from maskpredict.decoding.settings import AlignmentSettings, MaskPredictSettings
 from maskpredict.model.padding import round_up
 
 BEST_POSITIONS = 12_288
@@ -38,6 +38,8 @@ class CaptureShape:
     threshold: float | None = None
     kept: int | None = None
     """Candidates per sentence left after the first pass; None for all."""
+    slot: bool = True
+    """True if a position in front of each source is empty, for LENGTH."""
 
     @classmethod
     def of(cls, requests: Sequence[Request], settings: MaskPredictSettings, max_positions: int) -> CaptureShape | None:
@@ -45,9 +47,7 @@ class CaptureShape:
 
         A captured graph runs all passes, even if a threshold leaves nothing to predict in the last of them.
         """
-        if not _can_capture(settings) or any(
-            request.pins or request.template or request.length for request in requests
-        ):
+        if not _can_capture(settings) or _constrained(requests):
             return None
         assert settings.iterations != "N"
         longest = max(len(request.source) for request in requests)
@@ -61,6 +61,26 @@ class CaptureShape:
             settings.suppress_tokens,
             settings.threshold,
             settings.prune_candidates,
+        )
+        return shape if shape.positions <= MAX_POSITIONS else None
+
+    @classmethod
+    def of_alignments(
+        cls, requests: Sequence[Request], settings: AlignmentSettings, positions: int
+    ) -> CaptureShape | None:
+        """As `of`, for a model with so many positions for each source subword."""
+        if not _can_capture_alignments(settings) or _constrained(requests):
+            return None
+        source_width = round_up(max(len(request.source) for request in requests))
+        shape = cls(
+            _round_up_sentences(len(requests)),
+            source_width,
+            positions * source_width,
+            1,
+            settings.most_passes(source_width),
+            settings.suppress_tokens,
+            settings.threshold,
+            slot=False,
         )
         return shape if shape.positions <= MAX_POSITIONS else None
 
@@ -85,7 +105,17 @@ def best_sentence_count(source_width: int, settings: MaskPredictSettings) -> int
     if not _can_capture(settings):
         return None
     target_width = round_up(source_width + max(EXTRA_POSITIONS.values()))
-    most = max(1, BEST_POSITIONS // (settings.length_candidates * target_width))
+    return _fitting_sentences(settings.length_candidates * target_width)
+
+
+def best_alignment_count(source_width: int, settings: AlignmentSettings, positions: int) -> int | None:
+    """As `best_sentence_count`, for a model with so many positions for each source subword."""
+    return _fitting_sentences(positions * source_width) if _can_capture_alignments(settings) else None
+
+
+def _fitting_sentences(positions: int) -> int:
+    """Return how many sentences of so many target positions each make the fastest capture."""
+    most = max(1, BEST_POSITIONS // positions)
     power = 1 << (most.bit_length() - 1)
     return power if power < MAX_POWER_OF_TWO_SENTENCES else most // (power // 4) * (power // 4)
 
@@ -96,6 +126,17 @@ def _can_capture(settings: MaskPredictSettings) -> bool:
         return False  # which candidates are pruned would depend on which are tried
     needs_host = settings.trace or settings.stop_when_stable or settings.iterations == "N"
     return settings.strategy == "mask_predict" and not needs_host
+
+
+def _can_capture_alignments(settings: AlignmentSettings) -> bool:
+    """As `_can_capture`. In one pass, strategies do not differ; some take more passes than `iterations`."""
+    one_pass = settings.most_passes(positions=2) == 1
+    needs_host = settings.trace or settings.stop_when_stable or settings.iterations == "N"
+    return not needs_host and (settings.strategy == "words_and_blanks" or one_pass)
+
+
+def _constrained(requests: Sequence[Request]) -> bool:
+    return any(request.pins or request.template or request.length for request in requests)
 
 
 def _round_up_sentences(sentences: int) -> int:

@@ -1,4 +1,4 @@
-"""A CMLM's whole translation as one captured CUDA graph: encoder, length candidates and every pass in a single launch.
+"""Whole translations as captured CUDA graphs: encoder, length candidates and every pass in a single launch.
 
 Launching a small batch's kernels takes far longer than running them. So the graph has a fixed target width, the lengths
 are data, and nothing waits for the host in between. The host does not wait for the GPU until it needs the results,
@@ -8,9 +8,10 @@ which are those of the uncaptured path within rounding. `capture.py` has a singl
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,15 +20,15 @@ from maskpredict.decoding.candidates import Finished
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.engines.cuda.capture import Capture, Computation, Pool, TargetTooLong, capture_inputs, finished
-from maskpredict.engines.cuda.capture_shape import CAPTURE_AT_ONCE_POSITIONS, CaptureShape
+from maskpredict.engines.cuda.capture_shape import CAPTURE_AT_ONCE_POSITIONS, CaptureShape, best_sentence_count
 from maskpredict.engines.cuda.draft_step_check import matches_reference
+from maskpredict.engines.cuda.draft_step_reference import DraftOps
 from maskpredict.engines.cuda.fused_computation import FusedComputation, suits
 from maskpredict.engines.cuda.fused_transformer import FusedTransformer
 from maskpredict.engines.cuda.plain_computation import PlainComputation
 from maskpredict.engines.cuda.selfcheck import USE_FUSED_KERNELS, verified_fused, warn_unfused
-
-if TYPE_CHECKING:
-    from maskpredict.systems.cmlm import CMLM
+from maskpredict.systems.base import System
+from maskpredict.systems.cmlm import CMLM
 
 MAX_CAPTURES = 256
 """Size of the cache of captures; the least recently used is dropped."""
@@ -36,10 +37,10 @@ Candidates = list[list[Finished]]
 """Finished candidates of each sentence."""
 
 
-class Captures:
-    """Cache of the captures of one model."""
+class Captures(ABC):
+    """Cache of the captures of one model; subclasses say what is captured."""
 
-    def __init__(self, system: CMLM, *, fusing: bool = USE_FUSED_KERNELS) -> None:
+    def __init__(self, system: System, *, fusing: bool = USE_FUSED_KERNELS) -> None:
         self.system = system
         self.fusing = fusing
         """True while fused kernels may be used; False after they failed."""
@@ -53,25 +54,41 @@ class Captures:
         self.in_use = threading.Lock()
         """Threads may share a model, but a capture has a single input buffer."""
 
-    def start(
-        self, requests: Sequence[Request], settings: MaskPredictSettings
-    ) -> Callable[[], Candidates | None] | None:
+    @abstractmethod
+    def shape_of(self, requests: Sequence[Request], settings: Any) -> CaptureShape | None:
+        """Return the shape for these requests; None if they must be decoded pass by pass."""
+
+    @abstractmethod
+    def batch_limit(self, width: int, settings: Any) -> int | None:
+        """As in `Engine`."""
+
+    @abstractmethod
+    def plain_computation(self, shape: CaptureShape) -> Computation:
+        """Return what is captured, in PyTorch operations."""
+
+    @abstractmethod
+    def fused_computation(self, transformer: FusedTransformer, ops: DraftOps, shape: CaptureShape) -> Computation:
+        """Return the same in fused kernels."""
+
+    @abstractmethod
+    def finished(self, results: Tensor, shape: CaptureShape, sentences: int, settings: Any) -> Candidates:
+        """Return the candidates of the first `sentences` sentences in a capture's results."""
+
+    def start(self, requests: Sequence[Request], settings: Any) -> Callable[[], Candidates | None] | None:
         """Start a translation, and return a function that waits for its candidates.
 
         None if the batch must be decoded pass by pass; so does the function if a target turns out too long.
         """
-        shape = CaptureShape.of(requests, settings, self.system.config.max_positions)
+        shape = self.shape_of(requests, settings)
         running = self._begin(shape, requests)
         return None if running is None else partial(self._finish, running, requests, settings)
 
-    def _finish(
-        self, running: RunningCapture | None, requests: Sequence[Request], settings: MaskPredictSettings
-    ) -> Candidates | None:
+    def _finish(self, running: RunningCapture | None, requests: Sequence[Request], settings: Any) -> Candidates | None:
         while running is not None:
             with self.in_use:
                 results = running.results()
             try:
-                return finished(results, running.shape, len(requests), settings)
+                return self.finished(results, running.shape, len(requests), settings)
             except TargetTooLong as error:
                 wider = running.shape.widened(error.length, self.system.config.max_positions)
                 running = self._begin(wider, requests)
@@ -95,7 +112,7 @@ class Captures:
             return self.running
 
     def _new_capture(self, shape: CaptureShape, inputs: list[int]) -> Capture:
-        if (fused := self._fused_computation(shape)) is not None:
+        if (fused := self._new_fused(shape)) is not None:
             try:
                 return self._run_capture(shape, fused, inputs)
             except torch.OutOfMemoryError:
@@ -103,7 +120,7 @@ class Captures:
             except Exception as error:  # a kernel does not compile for this shape; none is tried for another shape
                 warn_unfused(error)
                 self.fusing = False
-        return self._run_capture(shape, PlainComputation(self.system, shape), inputs)
+        return self._run_capture(shape, self.plain_computation(shape), inputs)
 
     def _run_capture(self, shape: CaptureShape, computation: Computation, inputs: list[int]) -> Capture:
         """Return a capture that has run once without an error."""
@@ -121,7 +138,7 @@ class Captures:
             self.made.pop(next(iter(self.made)))
         self.made[shape] = capture
 
-    def _fused_computation(self, shape: CaptureShape) -> Computation | None:
+    def _new_fused(self, shape: CaptureShape) -> Computation | None:
         if not (self.fusing and suits(shape)):
             return None
         if self.fused is None:
@@ -131,7 +148,7 @@ class Captures:
             return None
         from maskpredict.kernels import draft_step
 
-        return FusedComputation(self.system, self.fused, draft_step, shape)
+        return self.fused_computation(self.fused, draft_step, shape)
 
     def _verified_fused(self) -> FusedTransformer | None:
         """Return the transformer with fused kernels, or None if they or those between passes fail the self-check."""
@@ -149,6 +166,34 @@ class Captures:
         except Exception as error:  # as in `verified_fused`
             warn_unfused(error)
         return None
+
+
+class CMLMCaptures(Captures):
+    """Length candidates, and mask-predict over them."""
+
+    system: CMLM
+
+    def shape_of(self, requests: Sequence[Request], settings: MaskPredictSettings) -> CaptureShape | None:
+        """As in `Captures`."""
+        return CaptureShape.of(requests, settings, self.system.config.max_positions)
+
+    def batch_limit(self, width: int, settings: Any) -> int | None:
+        """As in `Captures`."""
+        return best_sentence_count(width, settings) if isinstance(settings, MaskPredictSettings) else None
+
+    def plain_computation(self, shape: CaptureShape) -> Computation:
+        """As in `Captures`."""
+        return PlainComputation(self.system, shape)
+
+    def fused_computation(self, transformer: FusedTransformer, ops: DraftOps, shape: CaptureShape) -> Computation:
+        """As in `Captures`."""
+        return FusedComputation(self.system, transformer, ops, shape)
+
+    def finished(
+        self, results: Tensor, shape: CaptureShape, sentences: int, settings: MaskPredictSettings
+    ) -> Candidates:
+        """As in `Captures`."""
+        return finished(results, shape, sentences, settings)
 
 
 class RunningCapture:

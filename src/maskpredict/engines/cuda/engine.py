@@ -9,16 +9,25 @@ from torch import Tensor
 
 from maskpredict.decoding.engine import StartedBatch
 from maskpredict.decoding.hypothesis import Request
-from maskpredict.decoding.settings import MaskPredictSettings
-from maskpredict.engines.cuda.capture_shape import best_sentence_count
+from maskpredict.decoding.settings import AlignmentSettings, MaskPredictSettings
+from maskpredict.engines.cuda.alignment_captures import AlignmentCaptures
 from maskpredict.engines.cuda.captured_search import MAX_CAPTURED_BEAMS, SearchCaptures, search_kind
-from maskpredict.engines.cuda.captures import Captures
+from maskpredict.engines.cuda.captures import Captures, CMLMCaptures
 from maskpredict.engines.torch.beam_search import Beams, Search, SearchShape
 from maskpredict.engines.torch.engine import StartSearch, TorchEngine
 from maskpredict.model.batch import Tokens
 from maskpredict.model.transformer import Transformer
+from maskpredict.systems.alignment import Alignment
 from maskpredict.systems.base import System
 from maskpredict.systems.cmlm import CMLM
+from maskpredict.systems.ctc import CTC
+
+CAPTURED: dict[type[System], type[Captures]] = {
+    CMLM: CMLMCaptures,
+    Alignment: AlignmentCaptures,
+    CTC: AlignmentCaptures,
+}
+"""What is captured for a system; not for its subclasses, which encode sources or choose positions differently."""
 
 
 class CudaEngine(TorchEngine):
@@ -28,8 +37,8 @@ class CudaEngine(TorchEngine):
 
     def __init__(self, system: System, device: str, compute_type: str) -> None:
         super().__init__(system, device, compute_type)
-        # Not its subclasses, which encode sources or choose positions differently.
-        self.captures = Captures(system) if type(system) is CMLM else None
+        kind = CAPTURED.get(type(system))
+        self.captures = None if kind is None else kind(system)
         self.searches = SearchCaptures()
         self.capturing = True
         """False to decode everything pass by pass and step by step, as `TorchEngine` does."""
@@ -43,10 +52,14 @@ class CudaEngine(TorchEngine):
 
     def batch_limit(self, width: int, settings: Any) -> int | None:
         """As in `Engine`: the batch of the fastest capture."""
-        return best_sentence_count(width, settings) if self._captures(settings) else None
+        if not self._captures(settings):
+            return None
+        assert self.captures is not None
+        return self.captures.batch_limit(width, settings)
 
     def _captures(self, settings: Any) -> bool:
-        return self.capturing and self.captures is not None and isinstance(settings, MaskPredictSettings)
+        captured = isinstance(settings, MaskPredictSettings | AlignmentSettings)
+        return self.capturing and self.captures is not None and captured
 
     def search_kind(self, transformer: Transformer, beams: int) -> type[Search]:
         """As in `TorchEngine`, with fused kernels where the transformer has them."""

@@ -11,6 +11,8 @@ beams.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -86,15 +88,38 @@ class FusedTransformer(Transformer):
         """
         target = self.target
         x_RTD = self.ops.embed(ids_RT, target.tokens.weight, target.positions.weight, target.scale)
-        x_ND = x_RTD.flatten(0, 1)
+        return self.target_stream_of(x_RTD, lengths_R, memory, source_lengths_B, places_RP)
+
+    def target_stream_of(
+        self,
+        x_RTD: Tensor,
+        lengths_R: Tensor,
+        memory: list[Memory],
+        source_lengths_B: Tensor,
+        places_RP: Tensor | None = None,
+    ) -> Tensor:
+        """Return what `target_stream` returns, for vectors instead of ids."""
+        rows, x_ND = len(x_RTD), x_RTD.flatten(0, 1)
         for layer, layer_memory in zip(self.decoder, memory, strict=True):
             assert isinstance(layer, DecoderLayer)
             # The keys and values of every row are needed up to the last layer.
             needed_RP = places_RP if layer is self.decoder[-1] else None
             x_ND = self._self_attention(layer, x_ND, lengths_R, needed_RP)
-            x_ND = self._cross_attention(layer, x_ND, len(ids_RT), layer_memory, source_lengths_B)
+            x_ND = self._cross_attention(layer, x_ND, rows, layer_memory, source_lengths_B)
             x_ND = self._feed_forward(layer, x_ND)
-        return x_ND.view(len(ids_RT), -1, x_RTD.shape[2])
+        return x_ND.view(rows, -1, x_RTD.shape[2])
+
+    def split_states(self, stream_BSD: Tensor, split: nn.Linear) -> Tensor:
+        """Return the states [B, T, D] of an alignment's positions, several for each of the source, from the stream of
+        `source_stream`."""
+        assert isinstance(self.encoder_norm, nn.LayerNorm)
+        states = self._linear(stream_BSD.flatten(0, 1), split, norm=self.encoder_norm)
+        return states.view(len(stream_BSD), -1, stream_BSD.shape[2])
+
+    def add_words(self, states_RTD: Tensor, ids_RT: Tensor, hidden: int) -> Tensor:
+        """Return states plus the embeddings of what an alignment shows; the id `hidden` adds nothing."""
+        tokens = self.target.tokens.weight
+        return self.ops.add_words(states_RTD, ids_RT, tokens, math.sqrt(tokens.shape[1]), hidden)
 
     def best_of_stream(self, stream_RTD: Tensor, penalty_V: Tensor) -> BlockBests:
         """Return the best token of each vocabulary block at every position of a `target_stream`."""

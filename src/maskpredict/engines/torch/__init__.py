@@ -10,9 +10,12 @@ from maskpredict.model.folder import ModelFolder
 def refusal(contents: ModelFolder, device: str, compute_type: str) -> str | None:
     """As in `EngineModule`."""
     if not has_pytorch():
-        return f"models of the system {contents.system} need PyTorch: pip install 'maskpredict[train]'."
+        return (
+            f"to run models of the system {contents.system}, the engine torch needs PyTorch: "
+            "pip install 'maskpredict[train]'."
+        )
     if compute_type == "int8":
-        return "int8 is for translating on a CPU; choose float16 or bfloat16 on a GPU, else float32."
+        return "the engine torch does not compute in int8; choose float16 or bfloat16 on a GPU, else float32."
     return None
 
 

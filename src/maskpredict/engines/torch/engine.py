@@ -161,6 +161,15 @@ class EncodedSources:
         counts: list[int] = self.encoding.positions_B.tolist()
         return counts
 
+    @property
+    def fertility_log_probs(self) -> list[npt.NDArray[np.float32]]:
+        """As in `EncodedWithFertilities`."""
+        if self.encoding.fertility_log_probs_BSC is None:
+            raise UserError(f"{self.engine.system.name} models do not predict fertilities.")
+        log_probs_BSC = self.encoding.fertility_log_probs_BSC.float().numpy(force=True)
+        lengths: list[int] = self.encoding.layout.lengths_B.tolist()
+        return [log_probs_SC[:length] for log_probs_SC, length in zip(log_probs_BSC, lengths, strict=True)]
+
     def groups(self, lengths: Sequence[int]) -> list[list[int]]:
         """As in `Encoded`: drafts of one padded width; on a GPU in half precision, of similar width."""
         if self.engine.transformer.sentence_by_sentence and self.engine.system.decodes_tokens:

@@ -65,6 +65,8 @@ class TorchPasses:
             logits_RV = logits_RV.index_fill_(1, suppressed, float("-inf"))
             if no_end_M is not None:
                 logits_RV[no_end_M[done : done + len(hidden_RD)], self.eos] = float("-inf")
+            if query.end_penalty:
+                logits_RV[:, self.eos] -= query.end_penalty
             done += len(hidden_RD)
             yield logits_RV
 
@@ -89,7 +91,7 @@ class PaddedHiddenStates:
         hidden_BTD = self.system.transformer.decode_states(
             inputs_BTD, self.active_target, self.memory, self.source, causal=False
         )
-        return hidden_BTD[wanted_BT[active_B]]
+        return self.system.output_states(hidden_BTD, self.active_target)[wanted_BT[active_B]]
 
     def _select(self, active_B: Tensor) -> None:
         """Compute only these rows from now on."""

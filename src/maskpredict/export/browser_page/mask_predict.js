@@ -6,13 +6,14 @@
  * `{tokens, logProbs, score, passes, pruned, history}`.
  *
  * `predict(tokens, masked, before)` gives `{tokens, logProbs}` at the masked positions of a draft with masks in place;
- * where `before` is true, a given word is still to come. `settings` have the names they have in Python.
+ * where `before` is true, a given word is still to come. `settings` have the names they have in Python. `blank` is the id
+ * of the blank, if the drafts are alignments.
  */
-export async function maskPredict(predict, drafts, mask, settings) {
+export async function maskPredict(predict, drafts, mask, settings, blank = null) {
   const rows = drafts.map((draft) => begin(draft, mask, settings.iterations));
   for (let t = 0; rows.some(({ finished, total }) => !finished && t < total); t += 1) {
     for (const row of rows.filter(({ finished, total }) => !finished && t < total)) {
-      await pass(row, t, predict, mask, settings);
+      await pass(row, t, predict, mask, settings, blank);
     }
     if (t === 0 && settings.prune_candidates) leaveBehind(rows, settings.prune_candidates);
   }
@@ -36,8 +37,8 @@ function begin(draft, mask, iterations) {
 }
 
 /** One pass over a row: mask, predict, remember. */
-async function pass(row, t, predict, mask, { threshold, stop_when_stable: stopWhenStable }) {
-  let masked = t === 0 ? row.free : leastConfident(row, t);
+async function pass(row, t, predict, mask, { threshold, stop_when_stable: stopWhenStable }, blank) {
+  let masked = t === 0 ? row.free : chosen(row, t, blank);
   if (t > 0 && threshold) masked = masked.map((is, place) => is && row.logProbs[place] < Math.log(threshold));
   if (!masked.includes(true)) {
     row.finished = true;
@@ -52,13 +53,21 @@ async function pass(row, t, predict, mask, { threshold, stop_when_stable: stopWh
   row.history.push({ masked, tokens: row.tokens, logProbs: row.logProbs });
 }
 
+/** The positions to mask before pass `t`; of an alignment, the same share of its words as of its blanks. */
+function chosen(row, t, blank) {
+  if (blank === null) return leastConfident(row, t);
+  const of = (blanks) => row.free.map((is, place) => is && (row.tokens[place] === blank) === blanks);
+  const [words, blanks] = [false, true].map((kind) => leastConfident({ ...row, free: of(kind) }, t));
+  return words.map((is, place) => is || blanks[place]);
+}
+
 /** The n = max(1, floor(N (T - t) / T)) free positions with the lowest probability; the leftmost of equals. */
 function leastConfident({ free, logProbs, total }, t) {
   const places = free.flatMap((is, place) => (is ? [place] : []));
   const count = Math.max(1, Math.floor((places.length * (total - t)) / total));
   places.sort((one, other) => logProbs[one] - logProbs[other]); // stable, so equals stay in order
-  const chosen = new Set(places.slice(0, count));
-  return free.map((_, place) => chosen.has(place));
+  const least = new Set(places.slice(0, count));
+  return free.map((_, place) => least.has(place));
 }
 
 /** Makes no further pass over all but the `kept` best rows, the earlier one being better on a tie. */

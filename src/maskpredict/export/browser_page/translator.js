@@ -4,18 +4,23 @@
 import { pinnedDraft, placePhrases, shortestWith } from "./drafts.js";
 import { candidateLengths, maskPredict, winner } from "./mask_predict.js";
 
+const CHOOSES_PLACES = "This model chooses the places of its words itself.";
+
 /**
  * `graphs` are onnxruntime's sessions `{encoder, decoder}`, `Tensor` its class; `description` is onnx.json.
  * `breathe()` is awaited before each pass: it may let others have their turn, or throw.
  */
 export function createTranslator({ graphs, Tensor, source, target, description, breathe = async () => {} }) {
-  const { eos, mask } = description.special;
+  const { bos, eos, mask } = description.special;
+  const perSubword = description.positions ?? 0; // positions for each source subword, of an alignment model
+  const blank = perSubword ? bos : null; // in a draft; the model predicts it as `mask`
   const longest = description.max_positions - 1;
   const longestSource = Math.floor(description.max_positions / 8) * 8 - 2; // as in Python: room for LENGTH and the end
 
   /** The sentence's translation; `pins` are `{phrase, position}` that it must contain. */
   async function translate(sentence, settings, pins = []) {
     const encoded = await encode(sentence);
+    if (perSubword) return align(sentence, encoded, settings, pins);
     const wanted = pins.map(({ phrase, position }) => ({ ids: target.encode(phrase), place: position }));
     const least = wanted.length > 0 ? shortestWith(wanted, mask) : 0;
     if (least > longest) throw new Error("That is too long for the model.");
@@ -36,8 +41,16 @@ export function createTranslator({ graphs, Tensor, source, target, description, 
     return answer(sentence, rows, chosen);
   }
 
+  /** The translation of an alignment model, whose source says how many positions there are. */
+  async function align(sentence, encoded, settings, pins) {
+    if (pins.length > 0) throw new Error(CHOOSES_PLACES);
+    const draft = new Array(perSubword * encoded.width).fill(mask);
+    return answer(sentence, await finish([draft], encoded, settings), 0);
+  }
+
   /** The sentence's translation around given subwords: `tokens` has every position, null where the model may choose. */
   async function fill(sentence, tokens, settings) {
+    if (perSubword) throw new Error(CHOOSES_PLACES);
     const draft = tokens.map((token) => (token === null ? mask : target.ids([token])[0]));
     const encoded = await encode(sentence);
     return answer(sentence, await finish([draft], encoded, settings), 0);
@@ -52,7 +65,7 @@ export function createTranslator({ graphs, Tensor, source, target, description, 
     if (ids.length > longestSource + 1) throw new Error("The sentence is too long for the model.");
     const lengths = integers([ids.length], [1]);
     const found = await graphs.encoder.run({ source_ids: integers(ids, [1, ids.length]), source_lengths: lengths });
-    return { memory: found.memory, lengths, lengthLogProbs: found.length_log_probs.data };
+    return { memory: found.memory, lengths, width: ids.length, lengthLogProbs: found.length_log_probs?.data };
   }
 
   /**
@@ -87,9 +100,10 @@ export function createTranslator({ graphs, Tensor, source, target, description, 
         if (before[place]) logits[place * target.size + eos] = -Infinity; // it would cut off the given words
         return likeliest(row(logits, place));
       });
-      return { tokens: best.map((one) => one?.token), logProbs: best.map((one) => one?.logProb) };
+      const shown = (token) => (blank !== null && token === mask ? blank : token);
+      return { tokens: best.map((one) => shown(one?.token)), logProbs: best.map((one) => one?.logProb) };
     };
-    return maskPredict(predict, drafts, mask, settings);
+    return maskPredict(predict, drafts, mask, settings, blank);
   }
 
   /** Logits of one decoder pass, position after position. */
@@ -104,14 +118,15 @@ export function createTranslator({ graphs, Tensor, source, target, description, 
   const row = (logits, place) => logits.subarray(place * target.size, (place + 1) * target.size);
 
   function answer(sentence, rows, chosen) {
-    const { tokens, score, passes } = rows[chosen];
+    const { score, passes } = rows[chosen];
+    const tokens = blank === null ? rows[chosen].tokens : collapsed(rows[chosen].tokens, blank);
     const end = tokens.indexOf(eos);
     return {
       source: sentence,
       text: target.decode(end < 0 ? tokens : tokens.slice(0, end)),
       score,
       passes,
-      lengths: rows.map((one) => one.tokens.length),
+      lengths: perSubword ? [] : rows.map((one) => one.tokens.length),
       trace: { chosen, candidates: rows.map(candidate) },
     };
   }
@@ -127,6 +142,11 @@ export function createTranslator({ graphs, Tensor, source, target, description, 
   });
 
   return { translate, fill, fits };
+}
+
+/** The words of an alignment: equal neighbours are one, and blanks are none. */
+function collapsed(tokens, blank) {
+  return tokens.filter((token, place) => token !== blank && token !== tokens[place - 1]);
 }
 
 /** The best token of a row of logits, its log-probability, and the log of the sum of all exponentials. */

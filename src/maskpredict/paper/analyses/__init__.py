@@ -7,6 +7,7 @@ from typing import Any
 from maskpredict.paper.analyses import (
     calibration,
     changed_tokens,
+    check_list,
     distillation,
     early_exit,
     figure1,
@@ -35,6 +36,7 @@ ANALYSES: dict[str, Analysis[Any]] = {
         early_exit,
         int8,
         length_head,
+        check_list,
     )
 }
 """Analyses by name: the seven of the paper, then further ones."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from maskpredict.errors import UserError
-from maskpredict.paper.analyses.repetitions import before_end_mark
 from maskpredict.paper.analysis import Analysis
 from maskpredict.paper.cell import Cell
+from maskpredict.paper.end_mark import before_end_mark
 from maskpredict.paper.models import MODEL
 from maskpredict.paper.plot import COLORS, GREY, MARKERS, panels
 from maskpredict.paper.study import Study

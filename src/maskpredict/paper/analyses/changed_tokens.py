@@ -40,6 +40,8 @@ class ChangedTokens:
 def changed_tokens(study: Study) -> ChangedTokens:
     """Changes of ten passes with one length candidate; end marks count as positions."""
     try:
+        if study.models.system(MODEL) == "alignment":
+            raise UserError("positions of an alignment are not words; this needs a CMLM.")
         sentences = study.translate(MODEL, {**passes_and_candidates(PASSES, 1), "trace": True}).sentences
         traced = [sentence for sentence in sentences if sentence.changes]
         if not traced:

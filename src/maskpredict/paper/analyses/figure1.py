@@ -9,11 +9,11 @@ from matplotlib.figure import Figure
 
 from maskpredict.decoding.trace import Pass
 from maskpredict.errors import UserError
-from maskpredict.paper.analyses.repetitions import END_MARK, before_end_mark
 from maskpredict.paper.analysis import Analysis
+from maskpredict.paper.end_mark import END_MARK, before_end_mark
 from maskpredict.paper.models import MODEL
 from maskpredict.paper.plot import panels
-from maskpredict.paper.study import Study
+from maskpredict.paper.study import Study, passes_and_candidates
 from maskpredict.paper.table import Column, ResultTable
 
 PASSES = 4
@@ -26,6 +26,8 @@ LETTERS = 84
 """Characters on a line of the figure."""
 HIGHLIGHT = "#ffe08a"
 _WORD_START = "▁"
+_SIGNS = {END_MARK: "·", "<s>": "_"}
+"""How the end mark and the blank of an alignment are drawn."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,8 @@ def figure1(study: Study) -> Example:
         return Example("", (), f"no sentence of {language} comes with the package; give one.")
     try:
         translator = study.models.translator(MODEL)
-        (translation,) = translator.translate([source], iterations=PASSES, length_candidates=1, trace=True, raw=True)
+        settings = study.settings_of(MODEL, passes_and_candidates(PASSES, 1))
+        (translation,) = translator.translate([source], trace=True, raw=True, **settings)
         if translation.trace is None:
             raise UserError("the sentence is too long to be followed pass by pass; give a shorter one.")
     except UserError as error:
@@ -70,7 +73,7 @@ def _tokens(step: Pass, following: Pass | None) -> tuple[Token, ...]:
     masked = following.masked if following else [False] * len(step.tokens)
     shown = len(before_end_mark(step.tokens)) if following is None else len(step.tokens)
     return tuple(
-        Token("·" if token == END_MARK else token.removeprefix(_WORD_START), masked[place], _begins(step, place))
+        Token(_SIGNS.get(token, token.removeprefix(_WORD_START)), masked[place], _begins(step, place))
         for place, token in enumerate(step.tokens[:shown])
     )
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matplotlib.figure import Figure
 
 from maskpredict.errors import UserError
 from maskpredict.evaluate.length_buckets import BOUNDS, bleu_by_length
 from maskpredict.paper.analysis import Analysis
-from maskpredict.paper.cell import Cell
+from maskpredict.paper.cell import Cell, FromSentences
 from maskpredict.paper.compare_mt import write_compare_mt
 from maskpredict.paper.plot import COLORS, panels
 from maskpredict.paper.study import Study
@@ -45,20 +45,24 @@ class LengthBuckets:
 def length_buckets(study: Study) -> LengthBuckets:
     """BLEU of each length range with one length candidate; also writes the input files for compare-mt."""
     texts: dict[str, list[str]] = {}
+    counted: dict[str, FromSentences] = {}
     reasons: dict[str, str] = {}
     for passes in map(str, PASSES):
         try:
-            texts[passes] = study.mask_predict(int(passes) if passes.isdigit() else passes, 1).texts
+            translated = study.mask_predict(int(passes) if passes.isdigit() else passes, 1)
+            texts[passes], counted[passes] = translated.texts, study.counted(translated)
         except UserError as error:
             reasons[passes] = str(error)
     if texts:
         names = {f"T-{passes}": study.normalized(outputs) for passes, outputs in texts.items()}
         folder = study.texts / "compare-mt"
         write_compare_mt(folder, study.normalized(study.references), names, study.dataset.languages.target)
-    return LengthBuckets(_rows(study, texts, reasons))
+    return LengthBuckets(_rows(study, texts, counted, reasons))
 
 
-def _rows(study: Study, texts: dict[str, list[str]], reasons: dict[str, str]) -> tuple[BucketRow, ...]:
+def _rows(
+    study: Study, texts: dict[str, list[str]], counted: dict[str, FromSentences], reasons: dict[str, str]
+) -> tuple[BucketRow, ...]:
     buckets = {
         passes: bleu_by_length(
             study.normalized(outputs),
@@ -70,17 +74,20 @@ def _rows(study: Study, texts: dict[str, list[str]], reasons: dict[str, str]) ->
     rows = []
     for place, shortest in enumerate(BOUNDS):
         below = BOUNDS[place + 1] if place + 1 < len(BOUNDS) else None
-        cells = {passes: _cell(lengths[place].bleu) for passes, lengths in buckets.items()}
+        cells = {
+            passes: _cell(lengths[place].bleu, replace(counted[passes], shortest=shortest, below=below))
+            for passes, lengths in buckets.items()
+        }
         cells |= {passes: Cell(reason=reason) for passes, reason in reasons.items()}
         sentences = next((lengths[place].sentences for lengths in buckets.values()), 0)
         rows.append(BucketRow(shortest, below, sentences, {str(passes): cells[str(passes)] for passes in PASSES}))
     return tuple(rows)
 
 
-def _cell(bleu: float | None) -> Cell:
+def _cell(bleu: float | None, counted: FromSentences) -> Cell:
     if bleu is None:
         return Cell(reason="no reference has such a length.")
-    return Cell(round(bleu, 4))
+    return Cell(round(bleu, 4), sentences=counted)
 
 
 def _table(result: LengthBuckets) -> ResultTable:

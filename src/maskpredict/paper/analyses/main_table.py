@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any
 
 from maskpredict.evaluate.scores import RESAMPLES
 from maskpredict.paper.analysis import Analysis
 from maskpredict.paper.cell import Cell, first_of
 from maskpredict.paper.models import MODEL, title
-from maskpredict.paper.study import Study, passes_and_candidates
+from maskpredict.paper.study import CANDIDATES, Study, passes_and_candidates
 from maskpredict.paper.table import Column, ResultTable
+from maskpredict.paper.translations import TranslatedTestSet
 
 PASSES = (1, 4, 10)
+TEACHER = "teacher"
+SAMPLES = 10
+"""Fertilities that are drawn for the teacher to choose from, as many as Gu et al.'s smaller number."""
+MOST_REFINEMENTS = 20
+"""Passes after which refinement ends, stable or not."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,15 @@ class SystemRow:
     """Decoder passes; N is one for each subword."""
     settings: dict[str, Any]
     bleu: Cell
+    mean_passes: float | None = None
+    """Mean number of passes of a sentence, where the setting leaves it open."""
+    judge: str = ""
+    """Role of the model that chose between translations."""
+    parameters: int | None = None
+    start: str = ""
+    """Initial weights in training, as in `TrainingRecord`; empty if that is not known."""
+    target_tokens: int | None = None
+    """Target tokens seen in training; None if that is not known."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +64,9 @@ class _Entry:
     setting: str
     passes: str
     settings: dict[str, Any] = field(default_factory=dict)
+    variant: str = ""
+    """What to add to the system's name."""
+    judge: str = ""
 
 
 def main_table(study: Study) -> MainTable:
@@ -61,15 +81,26 @@ def _entries(study: Study) -> list[_Entry]:
     def beams(role: str, *sizes: int) -> list[_Entry]:
         return [_Entry(role, f"b{size}", "N", {"beam_size": size}) for size in sizes]
 
-    until_stable = {"iterations": 10, "stop_when_stable": True}
+    def chosen_by_teacher(role: str, settings: dict[str, Any]) -> _Entry:
+        return _Entry(role, "1-rescored", "1", settings, ", rescored by the teacher", TEACHER)
+
+    until_stable = {"iterations": MOST_REFINEMENTS, "stop_when_stable": True}
+    one_by_one = {"strategy": "random_order", "length_candidates": CANDIDATES}
     reference = study.competitors.autoregressive
     return [
         _Entry("fertility", "1", "1"),
+        _Entry("fertility", "average", "1", {"fertilities": "average"}, ", average"),
+        chosen_by_teacher("fertility", {"fertilities": "sample", "samples": SAMPLES}),
         _Entry("ctc", "1", "1"),
         *(_Entry("refinement", str(passes), str(passes), {"iterations": passes}) for passes in (1, 10)),
         _Entry("refinement", "dynamic", "until stable", until_stable),
+        _Entry("insertion", "parallel", "log N", {"insertions": "parallel"}, ", parallel"),
+        _Entry("insertion", "greedy", "N + 1", {"insertions": "greedy"}, ", greedy"),
         *mask_predict("small"),
         *mask_predict(MODEL),
+        chosen_by_teacher(MODEL, passes_and_candidates(1)),
+        _Entry(MODEL, "random", "N", one_by_one, ", random order"),
+        *([_Entry(MODEL, "folder", "as its folder says")] if study.recommends_decoding else []),
         *beams(reference, 1, 5),
         *(beams("teacher", 5) if reference != "teacher" else []),
         *beams("ar_distilled", 5),
@@ -80,13 +111,25 @@ def _entries(study: Study) -> list[_Entry]:
 def _row(study: Study, entry: _Entry) -> SystemRow:
     # Without a baseline of its own, the teacher takes the place of the paper's baseline.
     role = "baseline" if entry.role == study.competitors.autoregressive else entry.role
+
+    def translate() -> TranslatedTestSet:
+        return study.translate(entry.role, entry.settings, judge=entry.judge)
+
+    bleu = study.bleu(translate, confidence=RESAMPLES)
+    counted = bleu.value is not None and not entry.passes.isdigit()
+    training = study.models.training(entry.role)
     return SystemRow(
         key=f"{role}.{entry.setting}",
-        system=title(role) + _beam(entry.settings),
+        system=title(role) + _beam(entry.settings) + entry.variant,
         dimensions=study.models.dimensions(entry.role),
         passes=entry.passes,
         settings=entry.settings,
-        bleu=study.bleu(lambda: study.translate(entry.role, entry.settings), confidence=RESAMPLES),
+        bleu=bleu,
+        mean_passes=round(fmean(one.passes for one in translate().translations), 2) if counted else None,
+        judge=entry.judge,
+        parameters=study.models.parameters(entry.role),
+        start=training.start if training else "",
+        target_tokens=training.target_tokens if training else None,
     )
 
 
@@ -95,14 +138,41 @@ def _beam(settings: dict[str, Any]) -> str:
 
 
 def _table(result: MainTable) -> ResultTable:
-    columns = (Column("system", key=True), Column("dimensions"), Column("passes", key=True), Column("BLEU"))
-    return ResultTable(columns, tuple((row.system, row.dimensions, row.passes, row.bleu) for row in result.rows))
+    fixed = (Column("system", key=True), Column("dimensions"), Column("passes", key=True), Column("BLEU"))
+    open_columns = [column for column in _OPEN_COLUMNS if any(column.entry(row) for row in result.rows)]
+    return ResultTable(
+        (*fixed, *(Column(column.title) for column in open_columns)),
+        tuple(
+            (row.system, row.dimensions, row.passes, row.bleu, *(column.entry(row) for column in open_columns))
+            for row in result.rows
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _OpenColumn:
+    """A column that is shown if any row has an entry in it: older results have none."""
+
+    title: str
+    entry: Callable[[SystemRow], str]
+
+
+def _millions(count: int | None) -> str:
+    return "" if count is None else f"{count / 1e6:,.1f} M"
+
+
+_OPEN_COLUMNS = (
+    _OpenColumn("mean passes", lambda row: "" if row.mean_passes is None else f"{row.mean_passes:.1f}"),
+    _OpenColumn("parameters", lambda row: _millions(row.parameters)),
+    _OpenColumn("start", lambda row: row.start),
+    _OpenColumn("target tokens", lambda row: _millions(row.target_tokens)),
+)
 
 
 ANALYSIS = Analysis(
     name="main_table",
     title="Translation quality",
-    about="BLEU of every system. Mask-predict has 5 length candidates. ± is half the 95% confidence interval.",
+    about=("BLEU of every system. Mask-predict has 5 length candidates. ± is half the 95% confidence interval."),
     result=MainTable,
     run=main_table,
     table=_table,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
@@ -10,13 +9,13 @@ from matplotlib.figure import Figure
 from maskpredict.evaluate.repetition import token_repetition, word_repetition
 from maskpredict.paper.analysis import Analysis
 from maskpredict.paper.cell import Cell, first_of, measured
+from maskpredict.paper.end_mark import before_end_mark
 from maskpredict.paper.plot import BLUE, GREEN, ORANGE, panels, points
 from maskpredict.paper.study import Study
 from maskpredict.paper.table import Column, ResultTable
 from maskpredict.paper.translations import TranslatedTestSet
 
 PASSES = (1, 2, 3, 4, 5, 10)
-END_MARK = "</s>"
 
 
 @dataclass(frozen=True)
@@ -51,19 +50,17 @@ def _row(study: Study, passes: int) -> RepetitionRow:
     def translate() -> TranslatedTestSet:
         return study.mask_predict(passes)
 
+    def repeated_subwords() -> Cell:
+        translated = translate()
+        share = token_repetition(before_end_mark(translation.tokens) for translation in translated.translations)
+        return Cell(round(share, 4), sentences=study.counted(translated, measure="repeated"))
+
     return RepetitionRow(
         passes,
         study.bleu(translate),
-        measured(
-            lambda: token_repetition(before_end_mark(translation.tokens) for translation in translate().translations)
-        ),
+        measured(repeated_subwords),
         measured(lambda: word_repetition(translate().texts)),
     )
-
-
-def before_end_mark(tokens: Sequence[str]) -> Sequence[str]:
-    """Subwords before the end mark, which become text."""
-    return tokens[: tokens.index(END_MARK)] if END_MARK in tokens else tokens
 
 
 def _table(result: Repetitions) -> ResultTable:

@@ -139,12 +139,21 @@ class _Timing:
         device = self.study.models.translator(role).device.partition(":")[0]
         return BUDGETS.get(device, BUDGETS["cpu"])
 
-    def _speedup(self, translated: TranslatedTestSet) -> float:
+    def _speedup(self, translated: TranslatedTestSet) -> Cell:
         baseline, _ = self.fastest(self.study.competitors.autoregressive, {"beam_size": max(BEAMS)})
         device, baseline_device = translated.environment.device, baseline.environment.device
         if device != baseline_device:
             raise UserError(f"it was timed on {device} and the autoregressive model on {baseline_device}.")
-        return _seconds(baseline) / _seconds(translated)
+        return Cell(
+            round(_seconds(baseline) / _seconds(translated), 4), _half_range(baseline.rounds, translated.rounds)
+        )
+
+
+def _half_range(baseline: Sequence[float], system: Sequence[float]) -> float | None:
+    """Half the distance of the least and the greatest speed-up of any two rounds; None without several rounds."""
+    if min(len(baseline), len(system)) < 2:
+        return None
+    return round((max(baseline) / min(system) - min(baseline) / max(system)) / 2, 4)
 
 
 def _seconds(translated: TranslatedTestSet) -> float:
@@ -203,6 +212,9 @@ def _draw_batch(axes: Axes, rows: list[SpeedRow]) -> None:
         if place:
             size = 14 if marker == "*" else 8
             axes.plot(*place, marker, markersize=size, color=color, linestyle="none", label=f"b = {beams}")
+    for row in rows:
+        if row.speedup.plus_minus and (place := _place(row)):
+            axes.errorbar(*place, xerr=row.speedup.plus_minus, color=GREY, linewidth=0.9, zorder=0)
     for passes, outermost in ((min(PASSES), max), (max(PASSES), min)):
         if places := [place for row in rows if row.passes == passes and (place := _place(row))]:
             at = outermost(places)

@@ -13,7 +13,8 @@ Row = tuple[str | Cell, ...]
 def with_paper_columns(ours: ResultTable, paper: ResultTable, data_set: str) -> ResultTable:
     """Our table with the paper's numbers to the right of each column for which the paper has any.
 
-    Rows match if their key columns are equal. Both tables come from the same analysis, so they have the same columns.
+    Rows match if their key columns are equal. Both tables come from the same analysis, so they begin with the same
+    columns; ours may have more behind them.
     """
     keys = [place for place, column in enumerate(ours.columns) if column.key]
     paper_rows = {_key(row, keys): row for row in paper.rows}
@@ -37,5 +38,5 @@ def _key(row: Row, keys: list[int]) -> Row:
 
 
 def _number(row: Row | None, place: int) -> float | None:
-    cell = row[place] if row else ""
+    cell = row[place] if row and place < len(row) else ""
     return cell.value if isinstance(cell, Cell) else None

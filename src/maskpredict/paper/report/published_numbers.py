@@ -104,7 +104,7 @@ class PaperResult:
 
 def paper_results(source: str, target: str) -> dict[str, PaperResult]:
     """The paper's numbers by analysis, for this direction if it has them, else for the closest direction."""
-    main = DATA_SETS.get((_short(source), _short(target)), EN_DE)
+    main = DATA_SETS.get(direction_of(source, target), EN_DE)
     analysed = EN_RO if main in (EN_RO, RO_EN) else EN_DE
     return {
         "main_table": PaperResult(main, _main_table(main)),
@@ -114,6 +114,11 @@ def paper_results(source: str, target: str) -> dict[str, PaperResult]:
         "length_candidates": PaperResult(analysed, _length_candidates(analysed)),
         "distillation": PaperResult(analysed, _distillation(analysed)),
     }
+
+
+def direction_of(source: str, target: str) -> tuple[str, str]:
+    """The languages as a key of `DATA_SETS`."""
+    return _short(source), _short(target)
 
 
 def _short(language: str) -> str:

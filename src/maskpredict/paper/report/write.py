@@ -4,31 +4,39 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from maskpredict.errors import UserError
 from maskpredict.paper.analyses import ANALYSES
 from maskpredict.paper.cell import Cell
+from maskpredict.paper.counts import read_counts
 from maskpredict.paper.finding import Finding, Setup, read_finding
 from maskpredict.paper.models import title as role_title
 from maskpredict.paper.report.comparison_table import with_paper_columns
 from maskpredict.paper.report.html_page import html_page
+from maskpredict.paper.report.intervals import Kind
 from maskpredict.paper.report.markdown_page import markdown_page
 from maskpredict.paper.report.page import Block, Bullets, Heading, Paragraph, Picture
 from maskpredict.paper.report.published_numbers import PaperResult, paper_results
-from maskpredict.paper.report.verdicts import Judgement, Verdict, amount, judge_all
+from maskpredict.paper.report.verdicts import Judgement, Verdict, amount, judge_all, over_seeds, range_text
 from maskpredict.paper.table import Column, ResultTable
 
 SCORES_FILE = "scores.json"
 """Scores of a recipe on all its test sets: a list of {system, settings, split, bleu, signature}."""
 MARKDOWN_FILE, HTML_FILE = "report.md", "report.html"
+SEED_FOLDER = "seed-"
+"""Folders seed-2, seed-3, ... hold the results of the same models trained with other random seeds."""
+MADE_FILE = "made.json"
+"""Record of a recipe with its command."""
+SEEDS_WANTED = 2
+"""Seeds on which a verdict on the main table should rest."""
 
 
 def write_report(folder: Path, title: str) -> None:
     """Write the report on the results of the analyses in `folder`."""
-    findings = {name: finding for name, analysis in ANALYSES.items() if (finding := read_finding(folder, analysis))}
+    findings = read_findings(folder)
     if not findings:
         raise UserError(f"{folder} holds no results; run `maskpredict analyze` first.")
     blocks = list(_blocks(folder, title, findings))
@@ -38,15 +46,41 @@ def write_report(folder: Path, title: str) -> None:
         partial.replace(folder / name)
 
 
+def read_findings(folder: Path) -> dict[str, Finding]:
+    """Results of the analyses in a folder, by name."""
+    return {name: finding for name, analysis in ANALYSES.items() if (finding := read_finding(folder, analysis))}
+
+
+def title_of(folder: Path) -> str:
+    """Title of the report in a folder; if there is none yet, the folder's name."""
+    path = folder / MARKDOWN_FILE
+    first = path.read_text(encoding="utf-8").partition("\n")[0] if path.exists() else ""
+    return first.removeprefix("# ") or folder.name
+
+
+def judgements_on(folder: Path) -> list[Judgement]:
+    """Judgements on all claims by the results in a folder, and by those of other seeds below it."""
+    first = _judgements(folder)
+    others = [_judgements(seed) for seed in sorted(folder.glob(f"{SEED_FOLDER}*"))]
+    return [over_seeds(judgement, again) for judgement, *again in zip(first, *others, strict=True)]
+
+
+def _judgements(folder: Path) -> list[Judgement]:
+    findings = read_findings(folder)
+    setup = next(iter(findings.values())).setup
+    paper = paper_results(setup.source_language, setup.target_language)
+    return judge_all({name: finding.result for name, finding in findings.items()}, paper, read_counts(folder))
+
+
 def _blocks(folder: Path, title: str, findings: dict[str, Finding]) -> Iterator[Block]:
     setup = next(iter(findings.values())).setup
     paper = paper_results(setup.source_language, setup.target_language)
-    judgements = judge_all({name: finding.result for name, finding in findings.items()}, paper)
+    judgements = judgements_on(folder)
     yield Heading(title, 1)
     yield from _introduction(setup, findings)
     yield Heading("The paper's claims")
     yield Paragraph(_summary(judgements))
-    yield _claims_table(judgements)
+    yield _claims_table(judgements, {name: _command(folder, finding) for name, finding in findings.items()})
     for name in ANALYSES:
         claims = [judgement for judgement in judgements if judgement.claim.analysis == name]
         yield from _section(folder, name, findings.get(name), paper.get(name), claims)
@@ -65,6 +99,9 @@ def _introduction(setup: Setup, findings: dict[str, Finding]) -> Iterator[Block]
         yield Paragraph(
             f"BLEU is sacreBLEU's on raw text: {setup.signature}. The paper's is computed on tokenized text."
         )
+    if setup.switched_off:
+        settings = ", ".join(f"{name} {value}" for name, value in setup.switched_off.items())
+        yield Paragraph(f"The model's folder recommends {settings}, which the paper does not have: switched off here.")
     facts = {model.role: model for finding in findings.values() for model in finding.setup.models}
     if facts:
         columns = (Column("model"), Column("system"), Column("dimensions"), Column("parameters, millions", decimals=1))
@@ -81,22 +118,37 @@ def _summary(judgements: Sequence[Judgement]) -> str:
     counts = Counter(judgement.verdict for judgement in judgements)
     parts = [f"{verdict} {counts[verdict]}" for verdict in Verdict if counts[verdict]]
     return (
-        f"Of {len(judgements)} claims: {', '.join(parts)}. Each is a number that is measured here as in the paper and "
-        "compared with fixed thresholds, which the sections below name. The paper's numbers are for its own data."
+        f"Of {len(judgements)} claims: {', '.join(parts)}. Each is a number that is measured here as in the paper. Its "
+        "interval of 95% must be on the right side of a fixed threshold, else the claim is undecided. Intervals are a "
+        "paired bootstrap over sentences; one with * is the sum of the systems' own intervals, which is wider. Without "
+        "counts of the sentences there is none, and no verdict. The paper's numbers are for its own data. Verdicts on "
+        f"the main table should rest on {SEEDS_WANTED} random seeds; with fewer they are about these very models."
     )
 
 
-def _claims_table(judgements: Sequence[Judgement]) -> ResultTable:
-    columns = tuple(map(Column, ("the paper says", "measured", "paper", "paper's data", "here", "verdict")))
-    return ResultTable(columns, tuple(_claim_row(judgement) for judgement in judgements))
+def _claims_table(judgements: Sequence[Judgement], commands: Mapping[str, str]) -> ResultTable:
+    heads = ("the paper says", "measured", "paper", "paper's data", "here", "interval", "seeds", "verdict", "made by")
+    rows = (_claim_row(judgement, commands.get(judgement.claim.analysis, "")) for judgement in judgements)
+    return ResultTable(tuple(map(Column, heads)), tuple(rows))
 
 
-def _claim_row(judgement: Judgement) -> tuple[str, ...]:
-    claim = judgement.claim
+def _claim_row(judgement: Judgement, command: str) -> tuple[str, ...]:
+    claim, interval = judgement.claim, judgement.interval
     paper, ours = (
         "–" if number is None else amount(number, claim.unit) for number in (judgement.paper, judgement.ours)
     )
-    return claim.says, claim.number, paper, judgement.data_set, ours, str(judgement.verdict)
+    allowed = range_text(interval, claim.unit) + ("*" if interval and interval.kind is Kind.sum else "")
+    seeds = str(judgement.seeds or "–")
+    verdict = str(judgement.verdict)
+    return claim.says, claim.number, paper, judgement.data_set, ours, allowed, seeds, verdict, command
+
+
+def _command(folder: Path, finding: Finding) -> str:
+    """The command that makes the results of an analysis again; for old results, that of their recipe."""
+    command, made = finding.setup.command, folder / MADE_FILE
+    if not command and made.exists():
+        command = f"{json.loads(made.read_text(encoding='utf-8'))['command']} --stage analyze"
+    return f"{command} --only {finding.analysis.name}" if command.startswith("maskpredict analyze") else command
 
 
 def _section(
@@ -140,7 +192,10 @@ def _scores(folder: Path) -> Iterator[Block]:
     by_system: dict[str, dict[str, float]] = {}
     for score in scores:
         settings = ", ".join(f"{name} {value}" for name, value in score["settings"].items())
-        by_system.setdefault(f"{score['system']}, {settings}", {})[score["split"]] = score["bleu"]
+        name = f"{score['system']}, {settings}"
+        by_system.setdefault(name, {})[score["split"]] = score["bleu"]
+        for normalization, other in score.get("also", {}).items():
+            by_system.setdefault(f"{name}, {normalization}", {})[score["split"]] = other["bleu"]
     yield Heading("All test sets")
     yield Paragraph("BLEU of teacher and student on every test set of the recipe.")
     columns = (Column("system"), *(Column(split.removeprefix("test.")) for split in splits))

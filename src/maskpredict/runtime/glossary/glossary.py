@@ -57,15 +57,15 @@ class Glossary:
                 raise UserError(
                     f"the term {term.source!r} or its translation {term.target!r} is empty; delete the entry."
                 )
-            other = seen.setdefault((*stems, _capitals(term.source)), term)
+            other = seen.setdefault((*_words(term.source), _capitals(term.source)), term)
             if other.target != term.target:
                 raise UserError(
                     f"the glossary translates {other.source!r} by {other.target!r} and {term.source!r} by "
                     f"{term.target!r}; keep one of them."
                 )
             self._by_first.setdefault(stems[0], []).append((stems, term))
-        for entries in self._by_first.values():
-            entries.sort(key=lambda entry: (-len(entry[0]), -_CAPITALS.index(_capitals(entry[1].source))))
+        for entries in self._by_first.values():  # the strictest first, such as IT before it
+            entries.sort(key=lambda entry: -_CAPITALS.index(_capitals(entry[1].source)))
 
     def find(self, text: str) -> list[Match]:
         """Return the terms in a text, in order and without overlap."""
@@ -89,13 +89,17 @@ class Glossary:
         return any(stems[start : start + len(wanted)] == wanted for start in range(len(stems) - len(wanted) + 1))
 
     def _term_at(self, place: int, words: Sequence[re.Match[str]], stems: Sequence[str]) -> Term | None:
+        """Return the longest term that begins with a word; of equally long ones, the one that is spelled so."""
+        fitting: list[tuple[int, bool, Term]] = []
         for wanted, term in self._by_first.get(stems[place], []):
-            if list(stems[place : place + len(wanted)]) != wanted:
-                continue
             in_text = [word[0] for word in words[place : place + len(wanted)]]
-            if _fits(_capitals(term.source), in_text[0]) and _are_inflected(_WORD.findall(term.source), in_text):
-                return term
-        return None
+            if (
+                list(stems[place : place + len(wanted)]) == wanted
+                and _fits(_capitals(term.source), in_text[0])
+                and _are_inflected(_WORD.findall(term.source), in_text)
+            ):
+                fitting.append((len(wanted), _words(term.source) == _words(" ".join(in_text)), term))
+        return max(fitting, key=lambda one: one[:2])[2] if fitting else None
 
     def _stems(self, text: str, language: str) -> list[str]:
         return [self._stem(word, language) for word in _WORD.findall(text)]
@@ -106,6 +110,10 @@ class Glossary:
     @cached_property
     def _stemmers(self) -> dict[str, Callable[[str], str]]:
         return {language: _stemmer(language) for language in (self.source_language, self.target_language)}
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(text)]
 
 
 _LONGEST_ENDING = 3

@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from maskpredict.languages import Languages
-from maskpredict.runtime.glossary.glossary import Match
-from maskpredict.runtime.lines import Line, TermPin, clean
+from maskpredict.runtime.lines import Line, clean
 from maskpredict.runtime.text.fragments import Fragment, edges, fragments_of, has_letters
 from maskpredict.runtime.text.frame import Frame, ended, same_ending
 from maskpredict.runtime.text.letters import Letters, UsualSpelling, letters_of
@@ -26,6 +25,7 @@ from maskpredict.runtime.text.sayable import SayableCharacters
 from maskpredict.runtime.text.spans import Span, SpanKind, blanked, find_spans, merged_spans
 from maskpredict.runtime.text.stand_ins import Disguise, StandIns
 from maskpredict.runtime.text.steps import Steps, in_step, unprotected
+from maskpredict.runtime.text.terms import with_terms
 from maskpredict.runtime.translation import EMPTY, Translation, assembled
 from maskpredict.tokenizer import Tokenizers
 
@@ -92,19 +92,13 @@ class Protection:
             return (yield from unprotected(line))
         matches = line.glossary.find(line.source)
         forced = [match for match in matches if not match.term.soft]
-        translation = yield from unprotected(self._with_pins(line, forced))
+        translation = yield from unprotected(with_terms(line, forced, self._stand_ins))
         missing = [
             match for match in matches if match.term.soft and not line.glossary.is_in(match.term, translation.text)
         ]
-        return (yield from unprotected(self._with_pins(line, [*forced, *missing]))) if missing else translation
-
-    def _with_pins(self, line: Line, matches: Sequence[Match]) -> Line:
-        name = self._stand_ins.other_than(line.source)
-        terms = [
-            TermPin(match.term.target, line.source[: match.start] + name + line.source[match.end :])
-            for match in matches
-        ]
-        return replace(line, terms=tuple(terms))
+        return (
+            (yield from unprotected(with_terms(line, [*forced, *missing], self._stand_ins))) if missing else translation
+        )
 
     def _cut(self, fragment: Fragment, spans: Sequence[Span]) -> Steps:
         """Translate what is between the spans alone."""

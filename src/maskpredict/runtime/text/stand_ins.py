@@ -46,9 +46,9 @@ class StandIns:
         half = len(self.names) // 2
         return StandIns(self.names[half:] + self.names[:half], self.numbers[2:] + self.numbers[:2])
 
-    def other_than(self, text: str) -> str:
-        """Return a name that a text does not contain, or nothing if there is none."""
-        return next((name for name in self.names if name.lower() not in text.lower()), "")
+    def other_than(self, text: str, count: int) -> str:
+        """Return some names that a text does not contain, or fewer if there are no more."""
+        return " ".join([name for name in self.names if name.lower() not in text.lower()][:count])
 
     def chosen(self, text: str, spans: Sequence[Span]) -> list[str] | None:
         """Return one for each span that the text does not contain, or None if there are too few."""

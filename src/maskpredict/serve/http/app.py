@@ -24,6 +24,7 @@ from maskpredict.serve.http.middleware import HeadAsGet, RequestObserver, Reques
 from maskpredict.serve.http.routers import (
     deepl,
     deepl_glossaries,
+    deepl_multilingual,
     files,
     glossaries,
     health,
@@ -70,8 +71,8 @@ def create_app(config: ServiceConfig) -> FastAPI:
     )
     app.state.service, app.state.access = service, AccessControl(config)
     app.state.suggestions = None if config.suggestions is None else SuggestionFile(config.suggestions)
-    translating = (libretranslate, files, suggestions, v1, stream, glossaries, deepl, deepl_glossaries)
-    for routes in (*translating, health, reference, page):
+    translating = (libretranslate, files, suggestions, v1, stream, glossaries)
+    for routes in (*translating, deepl, deepl_glossaries, deepl_multilingual, health, reference, page):
         app.include_router(routes.router)
     description = app.openapi()
     share_definitions(description)

@@ -35,10 +35,10 @@ def add_exception_handlers(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _on_http_exception)
 
 
-def error_response(error: ApiError) -> JSONResponse:
-    """Return the error as a response."""
+def error_response(error: ApiError, *names: str) -> JSONResponse:
+    """Return the error as a response, with its sentence as `error` and under other names."""
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
-    return JSONResponse({"error": error.message}, error.status, headers)
+    return JSONResponse(dict.fromkeys(("error", *names), error.message), error.status, headers)
 
 
 def invalid_request(error: RequestValidationError | ValidationError) -> ApiError:
@@ -57,23 +57,29 @@ def invalid_request(error: RequestValidationError | ValidationError) -> ApiError
     return ApiError(400, f"Invalid request: {field}: {message}")
 
 
-async def _on_api_error(_: Request, error: Exception) -> JSONResponse:
+def _answer(request: Request, error: ApiError) -> JSONResponse:
+    """Return the error as the clients of a route read it: DeepL's show `message`."""
+    names = ["message"] if request.url.path.startswith(("/v2/", "/v3/")) else []
+    return error_response(error, *names)
+
+
+async def _on_api_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, ApiError)
-    return error_response(error)
+    return _answer(request, error)
 
 
-async def _on_service_busy(_: Request, error: Exception) -> JSONResponse:
+async def _on_service_busy(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, ServiceBusy)
-    return error_response(ApiError(503, str(error), error.retry_seconds))
+    return _answer(request, ApiError(503, str(error), error.retry_seconds))
 
 
-async def _on_user_error(_: Request, error: Exception) -> JSONResponse:
-    return error_response(ApiError(400, str(error)))
+async def _on_user_error(request: Request, error: Exception) -> JSONResponse:
+    return _answer(request, ApiError(400, str(error)))
 
 
-async def _on_validation_error(_: Request, error: Exception) -> JSONResponse:
+async def _on_validation_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    return error_response(invalid_request(error))
+    return _answer(request, invalid_request(error))
 
 
 async def _on_http_exception(_: Request, error: Exception) -> JSONResponse:

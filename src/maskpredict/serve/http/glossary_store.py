@@ -31,6 +31,11 @@ class StoredDirection:
     target: str
     terms: tuple[Term, ...]
 
+    @property
+    def glossary(self) -> Glossary:
+        """The terms to translate with; a `UserError` if some are empty or contradict each other."""
+        return _glossary(self)
+
 
 @dataclass(frozen=True)
 class StoredGlossary:
@@ -45,7 +50,7 @@ class StoredGlossary:
         """Return the glossary of a direction, or raise a `UserError` if it has none."""
         for direction in self.directions:
             if (direction.source, direction.target) == (source, target):
-                return _glossary(direction)
+                return direction.glossary
         raise UserError(f"the glossary {self.id} has no terms from {source} to {target}.")
 
 
@@ -57,24 +62,28 @@ class GlossaryStore:
         folder.mkdir(exist_ok=True)
 
     def add(self, key: str, name: str, directions: Sequence[StoredDirection]) -> StoredGlossary:
-        """Keep a glossary."""
+        """Keep a new glossary."""
         if sum(1 for _ in self.folder.iterdir()) >= MAX_GLOSSARIES:
             raise ApiError(503, "The server keeps too many glossaries; delete some.", 60)
-        if sum(len(direction.terms) for direction in directions) > MAX_TERMS:
-            raise ApiError(413, f"A glossary has at most {MAX_TERMS} terms.")
-        for direction in directions:
-            _glossary(direction)  # refuses empty and conflicting terms
         hexadecimal = secrets.token_hex(16)
         parts = (hexadecimal[a:b] for a, b in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32)))
         created = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         glossary = StoredGlossary("-".join(parts), name, created, tuple(directions))
+        self.write(key, glossary)
+        return glossary
+
+    def write(self, key: str, glossary: StoredGlossary) -> None:
+        """Keep a glossary in place of the one with the same id."""
+        if sum(len(direction.terms) for direction in glossary.directions) > MAX_TERMS:
+            raise ApiError(413, f"A glossary has at most {MAX_TERMS} terms.")
+        for direction in glossary.directions:
+            _ = direction.glossary  # refuses empty and conflicting terms
         record = {"owner": _owner(key), **asdict(glossary)}
         try:
             with new_file(self.folder / f"{glossary.id}.json") as file:
                 file.write(json.dumps(record).encode())
         except (OSError, UserError) as error:
             raise ApiError(503, "The server has no room for glossaries.", 60) from error
-        return glossary
 
     def find(self, key: str, glossary_id: str) -> StoredGlossary:
         """Return a glossary by its id."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from maskpredict.runtime.glossary.glossary import Term
 from maskpredict.runtime.presets import PRESETS
 
 MAX_ITERATIONS, MAX_LENGTH_CANDIDATES, MAX_ALTERNATIVES = 32, 16, 8
 MAX_PINS, MAX_POSITION = 32, 1_000
 MAX_TEMPLATE_CHARACTERS = 1_000
+MAX_TERMS = 500
+"""Terms that come with a request; a glossary that the server keeps may have more."""
 
 
 def _check_text(text: str) -> str:
@@ -72,6 +75,19 @@ class PinnedPhrase(BaseModel):
     ] = None
 
 
+class TermBody(BaseModel):
+    """A term and its translation."""
+
+    model_config = _STRICT
+    source: Annotated[Text, Field(min_length=1, max_length=1_000)]
+    target: Annotated[Text, Field(min_length=1, max_length=1_000)]
+    soft: Annotated[bool, Field(description="Whether the translation may have it inflected.")] = False
+
+    def term(self) -> Term:
+        """Return it as a glossary's term."""
+        return Term(self.source, self.target, self.soft)
+
+
 class DecodingRequest(BaseModel):
     """Decoding settings; the defaults are those of the model folder."""
 
@@ -101,6 +117,9 @@ class V1TranslateRequest(StreamRequest):
         int, Field(ge=0, le=MAX_ALTERNATIVES, description="Number of alternative translations of each sentence.")
     ] = 0
     glossary_id: Annotated[str | None, Field(description="Glossary of POST /v1/glossaries.")] = None
+    terms: Annotated[
+        list[TermBody], Field(max_length=MAX_TERMS, description="Terms of this request, in place of a glossary.")
+    ] = []
 
 
 class TargetTemplate(BaseModel):
@@ -135,6 +154,29 @@ class FillRequest(DecodingRequest):
     source: Code
     target: Code
     template: TargetTemplate
+
+
+class WordsRequest(BaseModel):
+    """A place in a translation."""
+
+    model_config = _STRICT
+    source_text: Text
+    source: Code
+    target: Code
+    tokens: Annotated[
+        list[Text],
+        Field(min_length=2, max_length=MAX_POSITION, description="The translation's subwords, the end mark included."),
+    ]
+    start: Annotated[int, Field(ge=0, description="Position of the first subword.")]
+    end: Annotated[int, Field(description="Position after the last one.")]
+    api_key: ApiKey = ""
+
+    @field_validator("end")
+    @classmethod
+    def _check_inside(cls, end: int, info: ValidationInfo) -> int:
+        if not info.data.get("start", 0) < end < len(info.data.get("tokens", [])):
+            raise ValueError("start and end name no subwords in front of the end mark")
+        return end
 
 
 class ErrorResponse(BaseModel):
@@ -258,6 +300,20 @@ class SentenceResponse(BaseModel):
     lengths: Annotated[list[int], Field(description="Target lengths that were tried, the likeliest first.")]
     alternatives: list[AlternativeResponse]
     trace: TraceResponse | None
+
+
+class WordResponse(BaseModel):
+    """A word that could stand there."""
+
+    text: str
+    probability: float
+    sentence: Annotated[SentenceResponse, Field(description="The translation with this word, and its passes.")]
+
+
+class WordsResponse(BaseModel):
+    """Other words, the likeliest first."""
+
+    words: list[WordResponse]
 
 
 class V1TranslateResponse(BaseModel):

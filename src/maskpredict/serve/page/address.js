@@ -2,6 +2,7 @@
 // send that part to servers, the text stays out of their logs.
 
 import { thisTab } from "./storage.js";
+import { parseTerms, writtenTerms } from "./terms.js";
 
 const LONGEST_TEXT = 1_500; // characters; longer addresses get cut by mail programs and chats
 const LONG_TEXT = "long-text";
@@ -10,7 +11,10 @@ export const SPEEDS = ["fast", "balanced", "best", "own"];
 export const LIMITS = { iterations: [1, 32], lengths: [1, 16] };
 
 /** What the page starts with. */
-export const DEFAULTS = { source: "auto", target: "", text: "", speed: "balanced", iterations: 10, lengths: 5 };
+export const DEFAULTS = {
+  source: "auto", target: "", text: "", speed: "balanced", iterations: 10, lengths: 5,
+  terms: null, // those of a link that was opened; null for the ones that this browser keeps
+};
 
 /** The state that an address's fragment describes; what it leaves out, or gets wrong, is as by default. */
 export function readAddress(fragment) {
@@ -23,6 +27,7 @@ export function readAddress(fragment) {
     speed: SPEEDS.includes(speed) ? speed : DEFAULTS.speed,
     iterations: within(given.get("T"), LIMITS.iterations, DEFAULTS.iterations),
     lengths: within(given.get("l"), LIMITS.lengths, DEFAULTS.lengths),
+    terms: given.has("terms") ? parseTerms(given.get("terms")) : DEFAULTS.terms,
   };
 }
 
@@ -34,13 +39,23 @@ function within(text, [least, most], otherwise) {
 /** Puts the state into the address bar; a text too long for it is kept by the tab, so that reloading loses nothing. */
 export function writeAddress(state) {
   if (!state.text && !location.hash) return; // a first visit keeps its plain address
-  const parts = new URLSearchParams({ from: state.source, to: state.target, speed: state.speed });
-  if (state.speed === "own") {
-    parts.set("T", state.iterations);
-    parts.set("l", state.lengths);
-  }
   const short = state.text.length <= LONGEST_TEXT;
-  if (short && state.text) parts.set("q", state.text);
   thisTab.write(LONG_TEXT, short ? null : state.text);
-  history.replaceState(null, "", `#${parts}`);
+  history.replaceState(null, "", fragmentOf(short ? state : { ...state, text: "" }));
+}
+
+/** The whole address of a state, to be sent to somebody, with the terms that it is translated with. */
+export function linkTo(state, terms) {
+  return new URL(fragmentOf({ ...state, terms: terms.length > 0 ? terms : null }), location.href).href;
+}
+
+function fragmentOf({ source, target, text, speed, iterations, lengths, terms }) {
+  const parts = new URLSearchParams({ from: source, to: target, speed });
+  if (speed === "own") {
+    parts.set("T", iterations);
+    parts.set("l", lengths);
+  }
+  if (terms) parts.set("terms", writtenTerms(terms));
+  if (text) parts.set("q", text);
+  return `#${parts}`;
 }

@@ -43,25 +43,62 @@ export function post(path, body, signal) {
   return send(path, request, AbortSignal.any([signal, AbortSignal.timeout(PATIENCE)]));
 }
 
-/** POST of a form with a file, answered with JSON; a document takes longer than a text. */
-export function upload(path, form, signal) {
+/** POST of a form with a file, answered with server-sent events `{name, data}`; a document takes longer than a text. */
+export async function* stream(path, form, signal) {
   if (key) form.append("api_key", key);
-  const patience = AbortSignal.timeout(10 * PATIENCE);
-  return send(path, { method: "POST", body: form }, AbortSignal.any([signal, patience]));
+  const patience = AbortSignal.any([signal, AbortSignal.timeout(10 * PATIENCE)]);
+  const response = await request(path, { method: "POST", body: form }, patience);
+  if (!response.ok) throw refusal(response, await json(response));
+  for await (const event of eventsOf(response.body)) {
+    if (event.name === "error") throw new ServerError(event.data.error, 400);
+    yield event;
+    if (event.name === "done") return;
+  }
+  throw new ServerError("The connection was lost.", 0);
 }
 
-async function send(path, request, signal) {
-  let response;
+/** The events of a stream, each `event: name` and `data: json` on lines of their own, with an empty line behind. */
+async function* eventsOf(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let received = "";
+  for (;;) {
+    const { done, value } = await read(reader);
+    if (done) return;
+    const events = (received + value).split("\n\n");
+    received = events.pop();
+    for (const event of events) {
+      const [name, data] = event.split("\n").map((line) => line.slice(line.indexOf(":") + 2));
+      yield { name, data: JSON.parse(data) };
+    }
+  }
+}
+
+const read = (reader) => unlessAborted(reader.read());
+
+async function send(path, options, signal) {
+  const response = await request(path, options, signal);
+  const answer = await json(response);
+  if (response.ok && answer !== null) return answer;
+  throw refusal(response, answer);
+}
+
+const request = (path, options, signal) => unlessAborted(fetch(addressOf(path), { ...options, signal }));
+
+/** What a promise of the network brings; its failures as a ServerError, unless somebody wanted it to end. */
+async function unlessAborted(promise) {
   try {
-    response = await fetch(addressOf(path), { ...request, signal });
+    return await promise;
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ServerError("The server does not answer.", 0);
   }
-  // A proxy in between may answer with something else than JSON.
-  const answer = await response.json().catch(() => null);
-  if (response.ok && answer !== null) return answer;
+}
+
+/** The answer, or null: a proxy in between may answer with something else than JSON. */
+const json = (response) => response.json().catch(() => null);
+
+function refusal(response, answer) {
   const seconds = Number.parseInt(response.headers.get("Retry-After"), 10);
   const said = typeof answer?.error === "string" ? answer.error : `The server answered with status ${response.status}.`;
-  throw new ServerError(said, response.status, Number.isNaN(seconds) ? null : seconds);
+  return new ServerError(said, response.status, Number.isNaN(seconds) ? null : seconds);
 }

@@ -8,6 +8,17 @@ export function targetsOf(languages, source) {
   return [...new Set(served.flatMap(({ targets }) => targets))].filter((code) => code !== source);
 }
 
+/** The name of a language, or its code where the server does not say. */
+export function nameOf(languages, code) {
+  return languages.find((language) => language.code === code)?.name ?? code;
+}
+
+/** The language from which alone a target can be translated into, or null. */
+export function onlySource(languages, target) {
+  const sources = languages.filter(({ targets }) => targets.includes(target));
+  return sources.length === 1 ? sources[0].code : null;
+}
+
 /** The pair of languages the other way round, or null when the server cannot do that. */
 export function swapped(languages, { source, target }, detected) {
   const back = targetsOf(languages, target);
@@ -26,11 +37,10 @@ export function possible(languages, state) {
 
 /** Fills the two lists for a state. A detected language is named in the entry for detection. */
 export function renderLanguages({ sourceList, targetList }, languages, state, detected) {
-  const nameOf = (code) => languages.find((language) => language.code === code)?.name ?? code;
   const sources = languages.filter(({ targets }) => targets.length > 0).map(({ code }) => code);
-  const auto = detected ? `${nameOf(detected)} (auto)` : "Detect language";
-  fill(sourceList, [["auto", auto], ...sources.map((code) => [code, nameOf(code)])], state.source);
-  fill(targetList, targetsOf(languages, state.source).map((code) => [code, nameOf(code)]), state.target);
+  const auto = detected ? `${nameOf(languages, detected)} (auto)` : "Detect language";
+  fill(sourceList, [["auto", auto], ...sources.map((code) => [code, nameOf(languages, code)])], state.source);
+  fill(targetList, targetsOf(languages, state.source).map((code) => [code, nameOf(languages, code)]), state.target);
 }
 
 function fill(list, entries, value) {

@@ -1,21 +1,25 @@
 // The page: what a person chose, what the server said, and the wires between the parts.
 
-import { DEFAULTS, readAddress, writeAddress } from "./address.js";
-import { addressOf, get, ServerError, useKey } from "./api.js";
+import { DEFAULTS, linkTo, readAddress, writeAddress } from "./address.js";
+import { addressOf, get, post, ServerError, useKey } from "./api.js";
 import { createAsker } from "./ask.js";
 import { installCopy } from "./clipboard.js";
 import { curlCommand } from "./curl.js";
 import { installDocuments } from "./documents.js";
 import { loadIcons } from "./dom.js";
 import { EXAMPLES } from "./examples.js";
-import { possible, renderLanguages, swapped } from "./languages.js";
+import { createGlossary } from "./glossary.js";
+import { createHistory } from "./history.js";
+import { nameOf, onlySource, possible, renderLanguages, swapped } from "./languages.js";
 import { createSettings } from "./settings.js";
 import { createStatus, sentenceFor } from "./status.js";
 import { thisTab } from "./storage.js";
+import { keepTerms, keptTerms } from "./terms.js";
 import { installTheme } from "./theme.js";
 import { createWorkbench } from "./workbench.js";
 
 const TYPING_PAUSE = 350; // milliseconds without a key until what was typed is translated
+const READING_PAUSE = 1_500; // milliseconds that a translation stays until it is kept in the history
 
 const byId = (id) => document.getElementById(id);
 const text = byId("source-text");
@@ -28,6 +32,8 @@ let limit = -1;
 let detected = null;
 let loading = null;
 let addressing = null;
+let keeping = null;
+let termsUsed = [];
 
 const status = createStatus(byId("status"), () => (languages.length ? asker.again() : load()));
 const asker = createAsker({ onBusy: showBusy, onTrouble: showTrouble });
@@ -41,8 +47,10 @@ const bench = createWorkbench(
     candidates: byId("candidates"),
     player: byId("player"),
   },
-  { reform, rewrite, onChange: () => (byId("copy").hidden = !bench.text()) },
+  { reform, rewrite, findWords, onChange: () => (byId("copy").hidden = byId("share").hidden = !bench.text()) },
 );
+const glossary = createGlossary(byId("glossary-editor"), { onChange: changeTerms });
+const past = createHistory(byId("history-list"), { nameOf: (code) => nameOf(languages, code), onOpen: reopen });
 
 // --- What is asked -----------------------------------------------------------------------------------------------
 
@@ -56,14 +64,18 @@ function translate(delay) {
   // Not at every key: browsers forbid pages to change their address all the time.
   clearTimeout(addressing);
   addressing = setTimeout(() => writeAddress(state), delay);
+  clearTimeout(keeping);
   asker.forget();
+  showTerms();
   if (!state.text.trim()) {
     status.clear();
     showAnswer(null);
   } else if (excess() > 0) {
     status.say(`The text is ${excess()} characters too long for this server. Shorten it to go on.`);
   } else {
-    ask("v1/translate", { q: state.text, ...pair(), ...effort(), trace: true }, showAnswer, delay);
+    termsUsed = terms();
+    const given = termsUsed.length > 0 ? { terms: termsUsed } : {};
+    ask("v1/translate", { q: state.text, ...pair(), ...effort(), ...given, trace: true }, showAnswer, delay);
   }
 }
 
@@ -80,9 +92,21 @@ function rewrite(source, pins, answered) {
   ask("v1/translate", body, (answer) => answered(answer.sentences[0]));
 }
 
+/** Other words for a place of a sentence; they may come while something else is asked. */
+async function findWords(source, tokens, { start, end }) {
+  const body = { source_text: source, ...knownPair(), tokens, start, end };
+  return (await post("v1/words", body, new AbortController().signal)).words;
+}
+
 const pair = () => ({ source: state.source, target: state.target });
 const knownSource = () => (state.source === "auto" ? (detected?.language ?? "auto") : state.source);
 const knownPair = () => ({ ...pair(), source: knownSource() });
+/** The direction whose terms count; null while it is not known. */
+const direction = () => {
+  const source = state.source === "auto" ? (detected?.language ?? onlySource(languages, state.target)) : state.source;
+  return source && state.target && source !== state.target ? { source, target: state.target } : null;
+};
+const terms = () => state.terms ?? (direction() ? keptTerms(direction().source, direction().target) : []);
 const effort = () =>
   state.speed === "own"
     ? { iterations: state.iterations, length_candidates: state.lengths }
@@ -97,6 +121,27 @@ function showAnswer(answer) {
   byId("took").textContent = first ? `${count(first.passes)}, ${time(answer.seconds)}` : "";
   settings.show(state, usedBy(first));
   showLanguages();
+  showTerms();
+  // The language that was detected may have other terms than the one before, or than none.
+  if (answer && JSON.stringify(terms()) !== JSON.stringify(termsUsed)) translate(0);
+  else if (answer) keeping = setTimeout(keep, READING_PAUSE);
+}
+
+function showTerms() {
+  const known = direction();
+  const name = (code) => nameOf(languages, code);
+  glossary.show(
+    known
+      ? `Words in ${name(known.source)}, and what they must become in ${name(known.target)}. They stay in this browser.`
+      : "Choose the language to translate from.",
+    known ? terms() : null,
+  );
+  byId("glossary-count").textContent = terms().length > 0 ? String(terms().length) : "";
+}
+
+function keep() {
+  const known = direction();
+  if (known && bench.text()) past.add({ ...known, text: state.text, translation: bench.text() });
 }
 
 const excess = () => (limit >= 0 ? [...state.text].length - limit : 0);
@@ -152,6 +197,26 @@ function swap() {
   update({ ...languagesBack, text: text.value });
 }
 
+function changeTerms(changed) {
+  const { source, target } = direction();
+  keepTerms(source, target, changed);
+  update({ terms: null }, TYPING_PAUSE);
+}
+
+function reopen(entry) {
+  const { source, target } = entry;
+  text.value = entry.text;
+  update({ source, target, text: entry.text, terms: null });
+  text.focus();
+  window.scrollTo({ top: 0 });
+}
+
+/** What goes with a document. */
+function documentFields() {
+  const used = terms();
+  return used.length > 0 ? { ...knownPair(), ...direction(), terms: JSON.stringify(used) } : pair();
+}
+
 /** A sentence in the source language; when that is to be detected, in any that is served. */
 function example() {
   const codes = state.source === "auto" ? languages.map(({ code }) => code) : [state.source];
@@ -182,10 +247,16 @@ window.addEventListener("hashchange", () => {
   text.value = state.text;
   update({});
 });
-installDocuments(byId("document"), pair);
+const translateDocument = installDocuments(byId("document"), documentFields);
+byId("open-document").addEventListener("click", () => byId("document-file").click());
+byId("document-file").addEventListener("change", ({ target }) => {
+  if (target.files.length > 0) translateDocument(target.files[0]);
+  target.value = "";
+});
 loadIcons();
 installTheme(byId("theme"));
 installCopy(byId("copy"), () => bench.text());
+installCopy(byId("share"), () => linkTo(state, terms()));
 installCopy(byId("curl-copy"), () => byId("curl-command").textContent);
 
 // --- How it begins -----------------------------------------------------------------------------------------------
@@ -207,6 +278,8 @@ async function load() {
     const [served, frontend] = await Promise.all([get("languages"), get("frontend/settings")]);
     languages = served;
     limit = frontend.charLimit ?? -1;
+    byId("document-file").accept = frontend.supportedFilesFormat.join(",");
+    past.draw(); // now that the names of languages are known
     byId("key-form").hidden = !frontend.keyRequired;
     status.clear();
     update({});

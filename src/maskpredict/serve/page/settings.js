@@ -19,21 +19,28 @@ export function createSettings(root, onChange) {
 
   // A number that a person sets is a speed of their own.
   function change() {
-    if (!iterations.checkValidity() || !lengths.checkValidity()) return;
-    onChange({ speed: "own", iterations: iterations.valueAsNumber, lengths: lengths.valueAsNumber });
+    const fields = lengthField.hidden ? { iterations } : { iterations, lengths };
+    if (!Object.values(fields).every((field) => field.checkValidity())) return;
+    const numbers = Object.entries(fields).map(([name, field]) => [name, field.valueAsNumber]);
+    onChange({ speed: "own", ...Object.fromEntries(numbers) });
   }
 
   const segment = (speed) => el("label", { class: "segment" }, speeds[speed], el("span", {}, NAMES[speed]));
   const segments = SPEEDS.map(segment);
+  const lengthField = el("label", { class: "field" }, el("span", {}, "Lengths ", el("var", {}, "l")), lengths);
   root.replaceChildren(
     el("fieldset", { class: "segments" }, el("legend", {}, "Speed"), el("div", { class: "segment-row" }, ...segments)),
     el("label", { class: "field" }, el("span", {}, "Passes ", el("var", {}, "T")), iterations),
-    el("label", { class: "field" }, el("span", {}, "Lengths ", el("var", {}, "l")), lengths),
+    lengthField,
   );
 
   return {
-    /** Shows a state; with a named speed, the numbers are those that the server `used`, where known. */
+    /**
+     * Shows a state; with a named speed, the numbers are those that the server `used`, where known. A model that tried no
+     * lengths has no field for them.
+     */
     show(state, used) {
+      lengthField.hidden = used?.lengths === null;
       speeds[state.speed].checked = true;
       const own = state.speed === "own";
       setUnlessFocused(iterations, own ? state.iterations : used?.iterations);

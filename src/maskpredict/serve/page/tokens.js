@@ -35,6 +35,11 @@ export function textLength(tokens) {
   return end < 0 ? tokens.length : end;
 }
 
+/** The tokens of the text, with an end mark behind. */
+export function ended(tokens) {
+  return [...tokens.slice(0, textLength(tokens)), END];
+}
+
 /** A token without its marks. */
 function bare(token) {
   if (token === UNKNOWN) return "\u2047";
@@ -77,6 +82,23 @@ export function textOf(tokens) {
   const own = tokens.slice(0, textLength(tokens)).filter((token, place) => !isBlank(token) && !continues(tokens, place));
   const words = wordsOf(own).map(({ start, end }) => own.slice(start, end).map(bare).join(""));
   return words.filter((word) => word !== "").join(" ");
+}
+
+/** Where the words of a text begin among its tokens, or null where the text is not simply what the tokens say. */
+export function placesOfWords(tokens, text) {
+  if (isAlignment(tokens)) return null;
+  const own = tokens.slice(0, textLength(tokens));
+  const words = wordsOf(own).filter(({ start, end }) => own.slice(start, end).some(bare));
+  return words.length === text.split(" ").length ? words.map(({ start }) => start) : null;
+}
+
+/** The part of a word's range that is no punctuation, or null if there is none in the text. */
+export function lettersOf(tokens, { start, end }) {
+  if (end > textLength(tokens)) return null;
+  const silent = (place) => !/[\p{L}\p{N}]/u.test(bare(tokens[place]));
+  while (start < end && silent(end - 1)) end -= 1;
+  while (start < end && silent(start)) start += 1;
+  return start < end ? { start, end } : null;
 }
 
 /**

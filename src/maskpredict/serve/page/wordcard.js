@@ -3,10 +3,16 @@
 import { el } from "./dom.js";
 import { predictedIn } from "./frames.js";
 import { markAt } from "./steering.js";
-import { named, percent, spelled, wordsOf } from "./tokens.js";
+import { lettersOf, named, percent, spelled, wordsOf } from "./tokens.js";
 
-/** A card for any word. `onMark(range, kind)` pins, masks or (null) frees; `onWrite(range, text)` wants another one. */
-export function createWordCard({ onMark, onWrite }) {
+const MOST_WORDS = 6;
+
+/**
+ * A card for any word. `onMark(range, kind)` pins, masks or (null) frees; `onWrite(range, text)` wants another one;
+ * `findWords(tokens, range)`, if not null, promises others as `{text, probability, sentence}`, and `onTake(sentence)`
+ * takes one of them.
+ */
+export function createWordCard({ onMark, onWrite, findWords, onTake }) {
   // "auto" brings what is expected of a card: Escape and a click elsewhere close it, and focus goes back to the word.
   const card = el("div", { class: "word-card", popover: "auto", role: "dialog", "aria-label": "Word" });
   document.body.append(card);
@@ -35,8 +41,14 @@ export function createWordCard({ onMark, onWrite }) {
     const buttons = actions.map(([kind, name]) =>
       el("button", { type: "button", class: "button", onclick: act(kind) }, name),
     );
+    const letters = lettersOf(tokens, word);
+    const closing = (action) => (...given) => {
+      close();
+      action(...given);
+    };
+    if (letters && findWords) parts.push(others(findWords(tokens, letters), closing(onTake)));
+    parts.push(writing(closing((text) => onWrite(word, text))));
     parts.push(unit?.element, el("div", { class: "word-actions" }, ...buttons));
-    parts.push(writing(word, close, onWrite));
     card.replaceChildren(...parts.filter(Boolean));
     card.showPopover();
     placeBelow(card, button);
@@ -78,13 +90,29 @@ function unitChoice(tokens, word, place) {
   };
 }
 
-function writing(word, close, onWrite) {
+/** Words to take with a click, as soon as they are known. */
+function others(promise, take) {
+  const root = el("div", { class: "word-others", role: "group", "aria-label": "Other words", "aria-busy": "true" });
+  root.append(el("p", { class: "note" }, "Looking for other words"));
+  const show = (words) => {
+    const choices = words.slice(0, MOST_WORDS).map(({ text, probability, sentence }) => {
+      const attributes = { type: "button", class: "other-word", title: percent(probability) };
+      return el("button", { ...attributes, onclick: () => take(sentence) }, text);
+    });
+    root.setAttribute("aria-busy", "false");
+    const none = el("p", { class: "note" }, "The model knows no other word.");
+    root.replaceChildren(...(choices.length > 0 ? choices : [none]));
+  };
+  promise.then(show, () => root.remove()); // without them the card still does the rest
+  return root;
+}
+
+function writing(put) {
   const input = el("input", { type: "text", id: "other-word", autocomplete: "off", maxlength: "80", dir: "auto" });
   const submit = (event) => {
     event.preventDefault();
     if (!input.value.trim()) return input.focus();
-    close();
-    onWrite(word, input.value.trim());
+    put(input.value.trim());
   };
   return el(
     "form",

@@ -8,10 +8,11 @@ import { createPlayer } from "./player.js";
 import { choiceOf, current, passesOf, readAnswer, version, wholeText } from "./sentences.js";
 import { FREE, isFree, marked, pinsAfterReplacing, pinsOf, template } from "./steering.js";
 import { createSteeringBar } from "./steeringbar.js";
-import { replacing } from "./tokens.js";
+import { ended, isAlignment, replacing } from "./tokens.js";
 import { createWordCard } from "./wordcard.js";
 
-const INVITATION = "Click a word to pin it, mask it again, or say it differently.";
+const INVITATION = "Click a word to say it differently, pin it, or mask it again.";
+const POSITIONS = "Each position has a word or a blank. A word at several positions in a row counts once.";
 const UNCHANGED = "The model chose the same words again.";
 const EMPTY = "Type something, and watch the sentence form here.";
 const NO_PASSES = "There are no passes to show here.";
@@ -19,8 +20,9 @@ const NO_PASSES = "There are no passes to show here.";
 /**
  * `places` are the elements to draw into. `reform(source, tokens, passes, answered)` and
  * `rewrite(source, pins, answered)` have a sentence formed anew and hand its record to `answered`.
+ * `findWords(source, tokens, range)`, where there is one, promises other words for a place.
  */
-export function createWorkbench(places, { reform, rewrite, onChange }) {
+export function createWorkbench(places, { reform, rewrite, findWords = null, onChange }) {
   let work = { between: [""], sentences: [] };
   let shown = 0;
   let marks = FREE; // what the next request will impose
@@ -32,6 +34,8 @@ export function createWorkbench(places, { reform, rewrite, onChange }) {
   const card = createWordCard({
     onMark: (range, kind) => mark(marked(kind === "pin" && isFree(marks) ? pinned : marks, range, kind)),
     onWrite: askForRewrite,
+    findWords: findWords && ((tokens, range) => findWords(sentence().source, ended(tokens), range)),
+    onTake: (record) => takeForm(sentence(), record, null),
   });
   player.aside.append(bar.element);
   const previous = iconButton("Previous sentence", "back", () => pick(shown - 1));
@@ -123,7 +127,7 @@ export function createWorkbench(places, { reform, rewrite, onChange }) {
   }
 
   function drawText() {
-    renderTranslation(places.translation, work, shown, pick);
+    renderTranslation(places.translation, work, shown, { onPick: pick, onWord: openCard });
     renderAlternatives(places.alternatives, sentence() && form(), chooseAlternative);
     renderSentenceSteps(places.steps, work.sentences.length, shown, { previous, next });
     places.source.textContent = work.sentences.length > 1 ? sentence().source : "";
@@ -148,7 +152,8 @@ export function createWorkbench(places, { reform, rewrite, onChange }) {
 
   function drawBar() {
     const canGoBack = sentence().versions.length > 1;
-    bar.show({ tokens: passes().at(-1).tokens, marks, canGoBack, note });
+    const { tokens } = passes().at(-1);
+    bar.show({ tokens, marks, canGoBack, note: isAlignment(tokens) ? POSITIONS : note });
   }
 
   /** Shows a server's answer, or (null) that there is none. */

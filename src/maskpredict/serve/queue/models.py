@@ -41,6 +41,12 @@ class ServedModel:
         """Code of the target language."""
         return self.translator.languages.target
 
+    @property
+    def suppressed(self) -> tuple[int, ...]:
+        """Target ids that the model never produces."""
+        decoding = resolve_settings(self.translator.system, self.translator.generation, {})
+        return tuple(decoding.suppress_tokens)
+
     def settings(self, requested: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings that this system has: an autoregressive model ignores the number of passes."""
         known = {each.name for each in fields(self.translator.decoder.settings_type)}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from maskpredict.documents.document import Document, SegmentedDocument
+from maskpredict.documents.document import SegmentedDocument
 from maskpredict.documents.html import HtmlMarkup
 from maskpredict.documents.plain import PlainText
 from maskpredict.runtime.lines import Line
@@ -19,8 +17,6 @@ from maskpredict.serve.queue.languages import AUTO
 from maskpredict.serve.queue.models import ServedModel
 from maskpredict.serve.queue.service import TranslationService
 
-SENTENCES_AT_ONCE = 64
-"""Sentences of a document in the queue."""
 Segmented = SegmentedDocument[str]
 Segmenter = Callable[[str, str], Segmented]
 """Splits a text in a language, given by its code."""
@@ -114,24 +110,3 @@ async def translate_texts(
     lines = [line for one in prepared for line in one.lines]
     translations = iter(await service.translate(lines, settings, timeout_factor))
     return [TranslatedText(one, list(islice(translations, len(one.lines)))) for one in prepared]
-
-
-async def translate_document(
-    service: TranslationService, document: Document[bytes], source: str, target: str, timeout_factor: float
-) -> bytes:
-    """Translate a document, some sentences at a time, so that it does not fill the queue."""
-    service.languages.check(target)
-    if source == AUTO:
-        text = " ".join(item.text for block in document.blocks for item in block)
-        source = service.languages.detect(text)[0].language
-    model = service.languages.model(source, target)
-    if model is None:
-        return await asyncio.to_thread(document.render, document.blocks)
-    segmented = await asyncio.to_thread(SegmentedDocument.split, document, source)
-    lines = [(model, line) for line in segmented.lines]
-    translations: list[Translation] = []
-    deadline = time.monotonic() + timeout_factor * service.config.timeout
-    for first in range(0, len(lines), SENTENCES_AT_ONCE):
-        left = max(0.0, deadline - time.monotonic()) / service.config.timeout
-        translations += await service.translate(lines[first : first + SENTENCES_AT_ONCE], {}, left)
-    return await asyncio.to_thread(segmented.replace, translations)

@@ -1,4 +1,4 @@
-"""DeepL's routes for glossaries, in both of its versions: for one direction (v2) and for several (v3)."""
+"""DeepL's routes for glossaries of one direction (its version 2)."""
 
 from __future__ import annotations
 
@@ -40,19 +40,12 @@ class GlossaryRequest(DictionaryBody):
     name: Annotated[Text, Field(min_length=1, max_length=1_000)]
 
 
-class MultilingualGlossaryRequest(BaseModel):
-    """A glossary for several directions."""
-
-    name: Annotated[Text, Field(min_length=1, max_length=1_000)]
-    dictionaries: Annotated[list[DictionaryBody], Field(min_length=1, max_length=100)]
-
-
 @router.post("/v2/glossaries", status_code=201, openapi_extra=body_schema(GlossaryRequest))
 async def create_glossary(request: Request, service: Service, access: Access, store: Glossaries) -> JSONResponse:
     """Keep a glossary for one direction."""
     body = (await read_body(request)).validated(GlossaryRequest)
     key = authorized_key(request, access)
-    return JSONResponse(_one_direction(store.add(key, body.name, [_direction(service, body)])), 201)
+    return JSONResponse(_one_direction(store.add(key, body.name, [await read_direction(service, body)])), 201)
 
 
 @router.get("/v2/glossaries")
@@ -85,79 +78,49 @@ async def get_glossary(glossary_id: str, request: Request, access: Access, store
 async def get_entries(glossary_id: str, request: Request, access: Access, store: Glossaries) -> Response:
     """Return the terms of a glossary as tab-separated lines."""
     stored = store.find(authorized_key(request, access), glossary_id)
-    return Response(_entries(stored.directions[0]), media_type=_TSV)
+    return Response(entries(_only_direction(stored)), media_type=_TSV)
 
 
 @router.delete("/v2/glossaries/{glossary_id}", status_code=204)
-@router.delete("/v3/glossaries/{glossary_id}", status_code=204)
 async def delete_glossary(glossary_id: str, request: Request, access: Access, store: Glossaries) -> Response:
     """Delete a glossary."""
     store.delete(authorized_key(request, access), glossary_id)
     return Response(status_code=204)
 
 
-@router.post("/v3/glossaries", status_code=201, openapi_extra=body_schema(MultilingualGlossaryRequest))
-async def create_multilingual(request: Request, service: Service, access: Access, store: Glossaries) -> JSONResponse:
-    """Keep a glossary for several directions."""
-    body = (await read_body(request)).validated(MultilingualGlossaryRequest)
-    key = authorized_key(request, access)
-    directions = [_direction(service, dictionary) for dictionary in body.dictionaries]
-    return JSONResponse(_all_directions(store.add(key, body.name, directions)), 201)
-
-
-@router.get("/v3/glossaries")
-async def list_multilingual(request: Request, access: Access, store: Glossaries) -> JSONResponse:
-    """List the glossaries that were sent with the same API key."""
-    stored = store.all(authorized_key(request, access))
-    return JSONResponse({"glossaries": [_all_directions(one) for one in stored]})
-
-
-@router.get("/v3/glossaries/{glossary_id}")
-async def get_multilingual(glossary_id: str, request: Request, access: Access, store: Glossaries) -> JSONResponse:
-    """Describe a glossary."""
-    return JSONResponse(_all_directions(store.find(authorized_key(request, access), glossary_id)))
-
-
-@router.get("/v3/glossaries/{glossary_id}/entries")
-async def get_multilingual_entries(
-    glossary_id: str, source_lang: str, target_lang: str, request: Request, access: Access, store: Glossaries
-) -> JSONResponse:
-    """Return the terms of a direction."""
-    stored = store.find(authorized_key(request, access), glossary_id)
-    wanted = base_code(source_lang), base_code(target_lang)
-    directions = [one for one in stored.directions if (one.source, one.target) == wanted]
-    if not directions:
-        raise ApiError(404, "The glossary has no terms in this direction.")
-    return JSONResponse(
-        {"dictionaries": [{**_described(one), "entries": _entries(one), "entries_format": "tsv"} for one in directions]}
-    )
-
-
-def _direction(service: TranslationService, body: DictionaryBody) -> StoredDirection:
+async def read_direction(service: TranslationService, body: DictionaryBody) -> StoredDirection:
+    """Return the terms of a request, or raise a `UserError`."""
     source, target = base_code(body.source_lang), base_code(body.target_lang)
     if source == target:
         raise UserError(f"a glossary from {source} to {target} translates nothing; name two languages.")
     service.languages.model(source, target)
-    terms = parse_glossary(body.entries.encode(), body.entries_format, Languages(source, target)).terms
-    return checked_direction(service, source, target, list(terms))
+    content, languages = body.entries.encode(), Languages(source, target)
+    glossary = await service.preparing.run(len(content), parse_glossary, content, body.entries_format, languages)
+    return await checked_direction(service, source, target, glossary.terms)
 
 
 def _one_direction(stored: StoredGlossary) -> dict[str, Any]:
-    return {**_named(stored), "ready": True, **_described(stored.directions[0])}
+    return {**named(stored), "ready": True, **described(_only_direction(stored))}
 
 
-def _all_directions(stored: StoredGlossary) -> dict[str, Any]:
-    return {**_named(stored), "dictionaries": [_described(direction) for direction in stored.directions]}
+def _only_direction(stored: StoredGlossary) -> StoredDirection:
+    """Return the first direction of a glossary, which one made by these routes has alone."""
+    if not stored.directions:
+        raise ApiError(404, "The glossary has no terms.")
+    return stored.directions[0]
 
 
-def _named(stored: StoredGlossary) -> dict[str, Any]:
+def named(stored: StoredGlossary) -> dict[str, Any]:
+    """Return what DeepL says of every glossary."""
     return {"glossary_id": stored.id, "name": stored.name, "creation_time": stored.created}
 
 
-def _described(direction: StoredDirection) -> dict[str, Any]:
+def described(direction: StoredDirection) -> dict[str, Any]:
+    """Return what DeepL says of the terms of one direction."""
     count = len(direction.terms)
     return {"source_lang": direction.source, "target_lang": direction.target, "entry_count": count}
 
 
-def _entries(direction: StoredDirection) -> str:
+def entries(direction: StoredDirection) -> str:
+    """Return the terms of one direction as tab-separated lines."""
     return "\n".join(f"{term.source}\t{term.target}" for term in direction.terms)

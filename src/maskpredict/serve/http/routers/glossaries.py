@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from maskpredict.runtime.glossary.glossary import Term
+from maskpredict.runtime.glossary.glossary import Glossary, Term
 from maskpredict.serve.http.access import AccessControl
 from maskpredict.serve.http.errors import ApiError
 from maskpredict.serve.http.glossary_store import GlossaryStore, StoredDirection, StoredGlossary
 from maskpredict.serve.http.routers.dependencies import ERRORS, NO_GLOSSARY, Access, Service
-from maskpredict.serve.http.schemas import ApiKey, Code, Text
+from maskpredict.serve.http.schemas import ApiKey, Code, TermBody, Text
 from maskpredict.serve.queue.service import TranslationService
 
 router = APIRouter(
@@ -29,15 +30,6 @@ def _store(request: Request) -> GlossaryStore:
 
 
 Glossaries = Annotated[GlossaryStore, Depends(_store)]
-
-
-class TermBody(BaseModel):
-    """A term and its translation."""
-
-    model_config = ConfigDict(strict=True)
-    source: Annotated[Text, Field(min_length=1, max_length=1_000)]
-    target: Annotated[Text, Field(min_length=1, max_length=1_000)]
-    soft: Annotated[bool, Field(description="Whether the translation may have it inflected.")] = False
 
 
 class GlossaryBody(BaseModel):
@@ -76,14 +68,36 @@ def authorized_key(request: Request, access: AccessControl, given: str = "") -> 
     return key if access.requires_key else ""
 
 
-def checked_direction(service: TranslationService, source: str, target: str, terms: list[Term]) -> StoredDirection:
+async def checked_direction(
+    service: TranslationService, source: str, target: str, terms: Sequence[Term]
+) -> StoredDirection:
     """Return terms that the model of a direction can use, or raise a `UserError`."""
     model = service.languages.model(source, target)
     if model is None:
         raise ApiError(400, "Invalid request: source and target are the same language")
     direction = StoredDirection(source, target, tuple(terms))
-    model.translator.open_glossary(StoredGlossary("", "", "", (direction,)).direction(source, target))
+    characters = sum(len(term.source) + len(term.target) for term in terms)
+    await service.preparing.run(characters, lambda: model.translator.open_glossary(direction.glossary))
     return direction
+
+
+class GlossaryChoice:
+    """The terms of a translation: those of a kept glossary, or others that came with the request."""
+
+    def __init__(self, store: GlossaryStore, key: str, glossary_id: str | None, terms: Sequence[TermBody]) -> None:
+        if glossary_id and terms:
+            raise ApiError(400, "Invalid request: give glossary_id or terms, not both")
+        self._stored = store.find(key, glossary_id) if glossary_id else None
+        self._terms = terms
+
+    async def glossary(self, service: TranslationService, source: str, target: str) -> Glossary | None:
+        """Return the glossary for a direction; None without terms."""
+        if self._stored is not None:
+            return self._stored.direction(source, target)
+        if not self._terms:
+            return None
+        terms = [term.term() for term in self._terms]
+        return (await checked_direction(service, source, target, terms)).glossary
 
 
 @router.post("", response_model=GlossaryResponse, status_code=201)
@@ -92,8 +106,9 @@ async def create(
 ) -> JSONResponse:
     """Keep a glossary; translations with its id as `glossary_id` then use its terms."""
     key = authorized_key(request, access, body.api_key)
-    terms = [Term(term.source, term.target, term.soft) for term in body.terms]
-    stored = store.add(key, body.name, [checked_direction(service, body.source, body.target, terms)])
+    terms = [term.term() for term in body.terms]
+    direction = await checked_direction(service, body.source, body.target, terms)
+    stored = store.add(key, body.name, [direction])
     return JSONResponse(_response(stored, stored.directions[0]), 201)
 
 

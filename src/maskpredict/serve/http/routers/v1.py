@@ -13,7 +13,7 @@ from maskpredict.runtime.presets import preset_settings
 from maskpredict.serve.http.errors import ApiError
 from maskpredict.serve.http.responses import sentence_response, translate_response
 from maskpredict.serve.http.routers.dependencies import ERRORS, NO_GLOSSARY, Access, Service
-from maskpredict.serve.http.routers.glossaries import Glossaries, authorized_key
+from maskpredict.serve.http.routers.glossaries import Glossaries, GlossaryChoice, authorized_key
 from maskpredict.serve.http.schemas import (
     DecodingRequest,
     FillRequest,
@@ -21,8 +21,13 @@ from maskpredict.serve.http.schemas import (
     TargetTemplate,
     V1TranslateRequest,
     V1TranslateResponse,
+    WordsRequest,
+    WordsResponse,
 )
+from maskpredict.serve.queue.models import ServedModel
+from maskpredict.serve.queue.service import TranslationService
 from maskpredict.serve.queue.texts import TranslatedText, as_sentence, as_text, prepare_text
+from maskpredict.serve.queue.words import Place, other_words
 
 router = APIRouter(prefix="/v1", tags=["maskpredict"], responses=ERRORS)
 
@@ -39,13 +44,14 @@ async def translate(
     start = time.perf_counter()
     key = authorized_key(request, access, body.api_key)
     access.check_size([body.q])
-    stored = store.find(key, body.glossary_id) if body.glossary_id else None
+    choice = GlossaryChoice(store, key, body.glossary_id, body.terms)
     # A pin belongs to one sentence, so a text with pins is not split.
     segmenter = as_sentence if body.pins else as_text
     prepared = await prepare_text(service, body.q, body.source, body.target, segmenter)
     pins = tuple(pin.phrase if pin.position is None else (pin.phrase, pin.position) for pin in body.pins)
-    glossary = stored and prepared.model and stored.direction(prepared.model.source, prepared.model.target)
-    lines = [(model, Line(line.source, pins, glossary=glossary or None)) for model, line in prepared.lines]
+    model = prepared.model
+    glossary = None if model is None else await choice.glossary(service, model.source, model.target)
+    lines = [(model, Line(line.source, pins, glossary=glossary)) for model, line in prepared.lines]
     settings = decoding_settings(body)
     if body.alternatives:
         settings["num_hypotheses"] = body.alternatives + 1
@@ -59,13 +65,36 @@ async def fill(body: FillRequest, request: Request, service: Service, access: Ac
     """Fill the gaps of a target template; the given words stay."""
     access.authorize(request, body.api_key)
     access.check_size([body.source_text])
-    model = service.languages.model(body.source, body.target)
-    if model is None:
-        raise ApiError(400, "Invalid request: source and target are the same language")
+    model = _known_model(service, body.source, body.target)
     settings = {**decoding_settings(body), "length_candidates": FILL_CANDIDATES}
     line = Line(body.source_text, template=_line_template(body.template))
     (translation,) = await service.translate([(model, line)], settings)
     return JSONResponse(sentence_response(body.source_text, translation, traced=body.trace))
+
+
+@router.post("/words", response_model=WordsResponse)
+async def words(body: WordsRequest, request: Request, service: Service, access: Access) -> JSONResponse:
+    """Find other words for a place of a translation."""
+    access.authorize(request, body.api_key)
+    access.check_size([body.source_text])
+    model = _known_model(service, body.source, body.target)
+    others = await other_words(service, model, body.source_text, Place(body.tokens, body.start, body.end))
+    responses = [
+        {
+            "text": word.text,
+            "probability": word.probability,
+            "sentence": sentence_response(body.source_text, word.translation, traced=True),
+        }
+        for word in others
+    ]
+    return JSONResponse({"words": responses})
+
+
+def _known_model(service: TranslationService, source: str, target: str) -> ServedModel:
+    model = service.languages.model(source, target)
+    if model is None:
+        raise ApiError(400, "Invalid request: source and target are the same language")
+    return model
 
 
 def decoding_settings(request: DecodingRequest) -> dict[str, Any]:
