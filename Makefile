@@ -20,7 +20,7 @@ serve: .venv/.installed-serve ## translate on a web page, at http://127.0.0.1:80
 	@$(BIN)/maskpredict serve
 
 test: lint ## run every check that CI runs: lint, types, tests
-	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/.installed-dev ## check style, format and types
 	$(BIN)/ruff check .

@@ -11,6 +11,7 @@ import random
 import shutil
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -40,6 +41,30 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # Without a GPU its kernels are interpreted. Triton decides that when it is imported, by whichever test comes first.
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
+
+LONGEST = (
+    "integration/test_toy_task.py",
+    "integration/test_insertion_passes.py",
+    "docs/test_snippets.py",
+    "packaging/test_without_pytorch.py",
+    "packaging/test_conformance_without_pytorch.py",
+    "reproduce/test_reproduce.py",
+    "reproduce/test_outside_teacher.py",
+    "training/test_resume.py",
+)
+"""Files of few tests that take long."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the longest files first, then those with most tests: no worker is left alone with a long one at the end."""
+    root, counts = Path(__file__).parent, Counter(item.path for item in items)
+
+    def order(item: pytest.Item) -> tuple[int, int, Path]:
+        name = Path(os.path.relpath(item.path, root)).as_posix()
+        return LONGEST.index(name) if name in LONGEST else len(LONGEST), -counts[item.path], item.path
+
+    items.sort(key=order)
+
 
 WORDS = [a + b for a in ("ba", "ko", "ti", "lu") for b in ("ne", "sa", "mo", "ri", "ke", "fu")]
 CONFIG = ModelConfig(
@@ -132,9 +157,9 @@ def alignment_folder(toy_tokenizers: Tokenizers, make_once: MakeOnce) -> Path:
 
 
 @pytest.fixture(scope="session")
-def insertion_folder(toy_tokenizers: Tokenizers, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def insertion_folder(toy_tokenizers: Tokenizers, make_once: MakeOnce) -> Path:
     """An insertion model that has learned when to end, and little else."""
-    return _train("insertion", toy_tokenizers, tmp_path_factory.mktemp("models") / "insertion", steps=150)
+    return make_once("insertion", partial(_train, "insertion", toy_tokenizers, steps=150))
 
 
 @pytest.fixture(scope="session")

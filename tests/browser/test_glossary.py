@@ -54,7 +54,7 @@ def test_contradicting_terms_are_explained(visit: Visit) -> None:
 
 
 def test_terms_are_read_from_a_file_and_written_to_one(visit: Visit, tmp_path: Path) -> None:
-    page = visit.translated(TEXT)
+    page = visit.open("#from=xx&to=yy")  # without a text: the toy model cannot say these terms
     page.locator("#glossary summary").click()
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Open a file").click()

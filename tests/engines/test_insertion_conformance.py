@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,8 +65,6 @@ def test_other_engines_refuse(insertion_folder: Path, engine: str, compute_type:
         ({"insertions": "serial"}, "must be one of parallel, greedy"),
     ],
 )
-def test_settings_of_other_systems_are_refused(
-    translator: Translator, settings: dict[str, object], sentence: str
-) -> None:
+def test_settings_of_other_systems_are_refused(translator: Translator, settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         translator.translate(["luri."], **settings)

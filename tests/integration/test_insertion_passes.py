@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import floor, log2
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -56,7 +57,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run" / "model"
 
 
-def right(model: Path, **settings: str) -> list[Translation]:
+def right(model: Path, **settings: Any) -> list[Translation]:
     """The translations that are right, of all sentences."""
     translator = Translator(model, device="cpu", compute_type="float32")
     assert translator.engine.name == "torch"

@@ -61,7 +61,7 @@ def with_pytorch(tmp_path_factory: pytest.TempPathFactory) -> Installation:
 
 
 def _install(environment: Path, extras: Sequence[str] = ()) -> None:
-    command = [ROOT / "deploy" / "install.sh", environment, ",".join(extras)]
+    command = [str(ROOT / "deploy" / "install.sh"), str(environment), ",".join(extras)]
     subprocess.run(command, env={**_clean_environment(), "PYTHON": sys.executable}, check=True)
 
 

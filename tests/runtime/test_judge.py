@@ -157,7 +157,7 @@ def test_a_judge_chooses_among_fertilities_that_are_drawn(
     teacher = ModelFolder.read(autoregressive_folder)
     torch.manual_seed(1)
     system = find_system("fertility")(teacher.config, vocabulary_of(toy_tokenizers))
-    torch.nn.init.normal_(system.get_submodule("fertility").weight, std=0.5)
+    torch.nn.init.normal_(system.get_parameter("fertility.weight"), std=0.5)
     suppressed = {"suppress_tokens": teacher.generation["suppress_tokens"]}
     model = ModelFolder("fertility", teacher.config, teacher.languages, toy_tokenizers, weights_of(system), suppressed)
     alone = Translator(model, device="cpu", judge=teacher, judge_alone=True)

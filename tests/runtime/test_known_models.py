@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from maskpredict.cli import app
-from maskpredict.runtime.find_model import CHECKOUT, SHIPPED, find_model
+from maskpredict.runtime.find_model import CHECKOUT, SHIPPED, checkout_models, find_model, shipped_models
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +49,16 @@ def test_a_model_is_described_without_being_loaded() -> None:
     files = sum(file.stat().st_size for file in (SHIPPED / "de-en-shallow").iterdir())
     assert (shallow["system"], shallow["languages"], shallow["size"]) == ("cmlm", ["de", "en"], files)
     assert shallow["problem"] == ""
+
+
+@pytest.mark.parametrize("name", [*shipped_models(), *checkout_models()])
+def test_a_shipped_model_is_listed_with_scores_of_its_card(name: str) -> None:
+    bleu = as_json()[name]["bleu"]
+    assert isinstance(bleu, dict)
+    cells_of_lines = [line.strip("|").split("|") for line in (find_model(name) / "README.md").read_text().splitlines()]
+    rows = [[cell.strip() for cell in cells[1:]] for cells in cells_of_lines if len(cells) > 2]
+    assert list(bleu) in rows
+    assert [f"{score:.1f}" for score in bleu.values()] in rows
 
 
 def test_model_and_run_folders_of_the_current_and_of_given_folders_are_listed(

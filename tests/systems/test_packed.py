@@ -38,7 +38,8 @@ def test_a_packed_batch_has_the_loss_and_gradients_of_a_padded_one(
     targets: list[list[int]],
     norm: str,
 ) -> None:
-    monkeypatch.setattr(refinement, "OWN_GUESS_SHARE", 1.0)  # noise would be drawn differently
+    monkeypatch.setattr(refinement, "OWN_GUESS_SHARE", 1.0)  # corruption would be drawn differently
+    monkeypatch.setattr(refinement, "REFINEMENTS", 1)  # to save time
     system = make_system(name, norm=norm)
     slot = system.reserves_slot
     results = []
@@ -60,8 +61,9 @@ def test_a_packed_batch_has_the_loss_and_gradients_of_a_padded_one(
 
 @pytest.mark.parametrize("name", ["fertility", "ctc", "refinement", "insertion"])
 def test_the_loss_can_be_compiled_in_one_piece(
-    make_system: Callable[..., System], pack: Callable[..., Tokens], name: str
+    make_system: Callable[..., System], pack: Callable[..., Tokens], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    monkeypatch.setattr(refinement, "REFINEMENTS", 1)  # to save time
     system = make_system(name)
     batch = Batch(pack(SOURCES, [3, 0], slot=system.reserves_slot), pack(TARGETS, [5, 0]))
     compiled = torch.compile(lambda: system.loss(batch).total, fullgraph=True, backend="aot_eager")

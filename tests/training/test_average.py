@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from dataclasses import replace
@@ -78,8 +79,14 @@ def test_it_is_the_model_that_the_run_ended_with(run: Path, tmp_path: Path) -> N
     average([run], tmp_path / "mean")
     names = {path.name for path in (run / "model").iterdir()}
     assert names == {path.name for path in (tmp_path / "mean").iterdir()}
-    for name in names:
+    for name in names - {"config.json"}:
         assert (tmp_path / "mean" / name).read_bytes() == (run / "model" / name).read_bytes()
+    mean_of_them, ended_with = (
+        json.loads((folder / "config.json").read_text()) for folder in (tmp_path / "mean", run / "model")
+    )
+    # Other means may be of several runs, so only the run's own model has the record of its training.
+    assert ended_with.pop("training")["weights"] == "mean of 3"
+    assert mean_of_them == ended_with
 
 
 def test_a_moved_run_is_averaged_all_the_same(run: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from maskpredict.checksums import CHECKSUMS_FILE
 from maskpredict.errors import UserError
 from maskpredict.training.checkpoint import (
     RunState,
@@ -43,6 +45,16 @@ def test_a_checkpoint_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     assert RunState.read(saved) == state
     assert torch.equal(load_tensors(saved / "weights.safetensors")["a"], torch.full((2, 3), 1.5))
     assert torch.equal(load_tensors(saved / "optimizer.safetensors")["exp_avg.a"], torch.ones(2, 3))
+
+
+def test_tokens_that_an_older_run_did_not_count_are_unknown(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path, RunState(12, target_tokens=345), weights(1.5), {})
+    (saved,) = checkpoints(tmp_path)
+    state = json.loads((saved / "state.json").read_text())
+    assert state.pop("target_tokens") == 345
+    (saved / "state.json").write_text(json.dumps(state))
+    (saved / CHECKSUMS_FILE).unlink()  # which such runs do not have, either
+    assert RunState.read(saved) == RunState(12, target_tokens=None)
 
 
 def test_the_newest_two_checkpoints_are_kept_and_leftovers_of_a_killed_process_are_removed(tmp_path: Path) -> None:

@@ -96,9 +96,10 @@ def test_workers_that_are_killed_or_stuck_start_again_from_the_last_checkpoint_a
 def assert_same(alone: TrainConfig, shared: TrainConfig, read_metrics: ReadMetrics) -> None:
     for one, two in zip(read_metrics(alone.run), read_metrics(shared.run), strict=True):
         assert two == pytest.approx(one, abs=1e-5)
-    one_model, two_model = (ModelFolder.read(Path(config.run) / "model").weights for config in (alone, shared))
-    for name, weight in one_model.items():
-        torch.testing.assert_close(two_model[name], weight, rtol=1e-3, atol=1e-4)
+    one_model, two_model = (ModelFolder.read(Path(config.run) / "model") for config in (alone, shared))
+    for name, weight in one_model.weights.items():
+        torch.testing.assert_close(two_model.weights[name], weight, rtol=1e-3, atol=1e-4)
+    assert one_model.training == two_model.training, "as many tokens, each counted once"
 
 
 def test_a_process_that_torchrun_did_not_start_works_alone() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,23 @@ def test_a_student_can_start_from_its_teachers_transformer(make_config: MakeConf
     weights, taken_over = ModelFolder.read(teacher).weights, started(make_config, teacher)
     assert taken_over.keys() - weights.keys() == {"length.table.weight"}
     torch.testing.assert_close({name: taken_over[name] for name in weights}, dict(weights))
+
+
+def test_the_model_says_what_it_started_from(make_config: MakeConfig) -> None:
+    teacher = trained(make_config("teacher", system="autoregressive", steps=5))
+    student = trained(make_config("student", steps=2, start_from=str(teacher)))
+    records = [ModelFolder.read(folder).training for folder in (teacher, student)]
+    checksum = json.loads((teacher / "config.json").read_text())["weights_checksum"].removeprefix("crc32:")
+    assert [record and record.start for record in records] == ["random", f"autoregressive {checksum}"]
+
+
+def test_what_only_the_student_has_starts_from_random_weights(make_config: MakeConfig) -> None:
+    teacher = trained(make_config("teacher", system="autoregressive", steps=5))
+    weights, taken_over = ModelFolder.read(teacher).weights, started(make_config, teacher, system="fertility")
+    torch.testing.assert_close({name: taken_over[name] for name in weights}, dict(weights))
+    of_its_own = taken_over.keys() - weights.keys()
+    assert {"fertility.weight", "transformer.decoder.0.positional.qk.weight"} <= of_its_own
+    assert all(taken_over[name].any() for name in of_its_own if name.endswith("positional.qk.weight"))
 
 
 def test_a_model_with_fewer_layers_takes_the_first_and_the_last_of_a_deeper_one(make_config: MakeConfig) -> None:

@@ -56,8 +56,11 @@ def wait_for_updates(run: Path, count: int, process: subprocess.Popen[bytes]) ->
 
 def assert_same_end(one: TrainConfig, other: TrainConfig, read_metrics: ReadMetrics) -> None:
     assert read_metrics(one.run) == read_metrics(other.run)
-    weights, other_weights = (ModelFolder.read(Path(config.run) / "model").weights for config in (one, other))
-    assert all(np.array_equal(weights[name], other_weights[name]) for name in weights)
+    model, other_model = (ModelFolder.read(Path(config.run) / "model") for config in (one, other))
+    assert all(np.array_equal(model.weights[name], other_model.weights[name]) for name in model.weights)
+    assert model.training == other_model.training
+    assert model.training is not None
+    assert model.training.target_tokens
     last, other_last = (checkpoints(Path(config.run) / "checkpoints")[-1] for config in (one, other))
     for name in ("weights.safetensors", "optimizer.safetensors"):
         assert (last / name).read_bytes() == (other_last / name).read_bytes()

@@ -236,6 +236,11 @@ def test_a_corpus_of_weight_zero_is_left_out(make_config: MakeConfig) -> None:
         ({"batch": {"max_length": 64}}, "batch.max_length is 64; it must be below model.max_positions"),
         ({"batch": {"tokens": 8, "part_tokens": 9}}, "is larger than batch.tokens"),
         ({"optimizer": {"schedule": "cosine"}}, "must be one of inverse_sqrt, linear"),
+        ({"order": {"temperature": 0.5}}, "order is for system=insertion; leave it out of a run with system=cmlm"),
+        (
+            {"system": "insertion", "order": {"temperature": 0.0}},
+            "'order.temperature' must be a number above 0 or null",
+        ),
     ],
     ids=str,
 )

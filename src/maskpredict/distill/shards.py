@@ -62,7 +62,7 @@ class Shards:
             )
 
     def missing(self, first: int = 0, every: int = 1) -> list[int]:
-        """Those of the shards `first`, `first + every`, ... that are not finished."""
+        """Indices of unfinished shards among `first`, `first + every`, ..."""
         return [shard for shard in range(first, len(self), every) if not self._path(shard).exists()]
 
     def remove_damaged(self) -> None:

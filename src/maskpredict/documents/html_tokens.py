@@ -39,13 +39,13 @@ class HtmlToken:
     def attributes(self) -> dict[str, HtmlAttribute]:
         """Attributes of a start tag by lower-case name; the first of several with the same name."""
         name = _TAG_NAME.match(self.source)
-        found: dict[str, HtmlAttribute] = {}
+        attributes: dict[str, HtmlAttribute] = {}
         for match in _ATTRIBUTE.finditer(self.source, name.end() if name else 0):
             kind = next((kind for kind in ("double", "single", "bare") if match[kind] is not None), None)
             start, end = match.span(kind) if kind else (match.end(), match.end())
             attribute = HtmlAttribute(html.unescape(self.source[start:end]), start, end)
-            found.setdefault(match["name"].lower(), attribute)
-        return found
+            attributes.setdefault(match["name"].lower(), attribute)
+        return attributes
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,12 @@ def html_tokens(markup: str) -> Iterator[HtmlToken]:
     """Yield the tokens of any text as HTML; joined together, they are that text."""
     position, last_cdata_end = 0, markup.rfind(_CDATA_END)
     is_xml = markup[:100].lstrip("\ufeff\n\r\t ").startswith("<?xml")
-    while (found := _MARKUP.search(markup, position)) is not None:
-        if position < found.start():
-            yield HtmlToken(TokenKind.TEXT, markup[position : found.start()])
-        token = _markup_at(markup, found.start(), last_cdata_end)
+    while (match := _MARKUP.search(markup, position)) is not None:
+        if position < match.start():
+            yield HtmlToken(TokenKind.TEXT, markup[position : match.start()])
+        token = _markup_at(markup, match.start(), last_cdata_end)
         yield token
-        position = found.start() + len(token.source)
+        position = match.start() + len(token.source)
         is_empty = is_xml and token.source.endswith("/>")
         if token.kind is TokenKind.START and token.name in _RAW_TEXT and not is_empty:
             end = _raw_text_end(markup, position, token.name)

@@ -147,8 +147,8 @@ class RunParagraph:
 
     def _style(self, atom: _Atom) -> bytes:
         """Return the format of an atom's run, to compare."""
-        properties = None if atom.run is None else atom.run.find(self._markup.properties)
-        return b"" if properties is None else etree.tostring(properties, method="c14n")
+        found = None if atom.run is None else atom.run.find(self._markup.properties)
+        return b"" if found is None else etree.tostring(found, method="c14n")
 
     def _keep(self, *atoms: _Atom) -> int:
         self._payloads.append(list(atoms))

@@ -1,4 +1,4 @@
-"""Which words of a translation belong to which part of its source, by an alignment.
+"""Matches words of a translation with parts of its source, by an alignment.
 
 Shape letters: W words of the translation, U units of the source, T subwords of the translation.
 """

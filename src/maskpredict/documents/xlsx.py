@@ -25,8 +25,8 @@ def read(content: bytes) -> Document[bytes]:
     names = _table_headings(content)
 
     def strings(root: Element) -> list[RunParagraph]:
-        found = (element for element in root.iter(f"{_X}si", f"{_X}is") if "".join(element.itertext()) not in names)
-        return [RunParagraph(element, _MARKUP) for element in found]
+        elements = (element for element in root.iter(f"{_X}si", f"{_X}is") if "".join(element.itertext()) not in names)
+        return [RunParagraph(element, _MARKUP) for element in elements]
 
     def read_part(part: bytes) -> Document[bytes]:
         return XmlFile(part, strings)

@@ -48,7 +48,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything needed to restore a folder."""
+    """Contents of a packed folder, enough to restore it."""
 
     name: str
     parts: tuple[PartFile, ...]

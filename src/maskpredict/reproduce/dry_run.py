@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 import sys
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,13 +20,12 @@ from maskpredict.config import to_dict
 from maskpredict.corpus.compressed import compress
 from maskpredict.corpus.toy import write_toy_corpus
 from maskpredict.errors import UserError
-from maskpredict.model.config import preset
+from maskpredict.model.config import ModelConfig, preset
 from maskpredict.reproduce.recipe import AnalyzeConfig, Recipe, Variant
 from maskpredict.reproduce.run import reproduce
 from maskpredict.runtime.settings import resolve_settings
 from maskpredict.special_ids import SpecialIds
 from maskpredict.systems import Vocabulary, find_system
-from maskpredict.systems.base import System
 from maskpredict.training.config import TrainConfig
 
 TRAIN_PAIRS, TEST_PAIRS = 80, 4
@@ -75,15 +75,15 @@ def dry_run(recipe: Recipe, *, quiet: bool = True) -> list[PlannedModel]:
 
 def _planned(recipe: Recipe, name: str) -> PlannedModel:
     config = recipe.training(name, Path(), Path())
-    system = _full_size(recipe, config)
+    parameters = _full_size(recipe, config)
     for settings in getattr(recipe.evaluate, name, ()):
-        resolve_settings(system.name, {}, settings)
-    parameters = sum(weight.numel() for weight in system.parameters())
+        resolve_settings(config.system, {}, settings)
     length, batch = (config.steps, config.seconds), config.batch
-    return PlannedModel(name, system.name, parameters, *length, batch.tokens, batch.part_tokens, recipe.text_of(name))
+    return PlannedModel(name, config.system, parameters, *length, batch.tokens, batch.part_tokens, recipe.text_of(name))
 
 
-def _full_size(recipe: Recipe, config: TrainConfig) -> System:
+def _full_size(recipe: Recipe, config: TrainConfig) -> int:
+    """Number of parameters of the model, after its shapes are checked."""
     shape, size = preset(config.preset, config.model), recipe.vocabulary.size
     if shape.embeddings == "shared" and not recipe.vocabulary.joint:
         raise UserError("the vocabularies are separate: set model.embeddings to target or separate.")
@@ -92,8 +92,15 @@ def _full_size(recipe: Recipe, config: TrainConfig) -> System:
             f"batch.max_length is {config.batch.max_length}; it must be below model.max_positions "
             f"({shape.max_positions})."
         )
+    return _parameters(config.system, shape, size)
+
+
+@cache
+def _parameters(system: str, shape: ModelConfig, vocabulary: int) -> int:
+    """Parameters of a model in full size; the variants of a recipe often have the same shape."""
     with torch.device("meta"):
-        return find_system(config.system)(shape, Vocabulary(size, size, SpecialIds()), config.label_smoothing)
+        model = find_system(system)(shape, Vocabulary(vocabulary, vocabulary, SpecialIds()), 0.0)
+    return sum(weight.numel() for weight in model.parameters())
 
 
 def _tiny(recipe: Recipe, scratch: Path) -> Recipe:
@@ -113,7 +120,7 @@ def _tiny(recipe: Recipe, scratch: Path) -> Recipe:
         },
         distill={**recipe.distill, **on_cpu, "compute_type": "float32", "shard_pairs": TRAIN_PAIRS // 2},
         evaluate=replace(recipe.evaluate, device="cpu", compute_type="float32", batch_tokens=None),
-        analyze=replace(recipe.analyze or AnalyzeConfig(), only=ANALYSES, limit=2),
+        analyze=replace(recipe.analyze or AnalyzeConfig(), only=ANALYSES, limit=2, again=()),
         vocabulary=replace(recipe.vocabulary, size=VOCABULARY + BYTES * recipe.vocabulary.byte_fallback),
         toy=recipe.toy and replace(recipe.toy, train_pairs=TRAIN_PAIRS, valid_pairs=TEST_PAIRS, test_pairs=TEST_PAIRS),
     )

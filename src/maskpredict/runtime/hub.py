@@ -63,7 +63,7 @@ class HubReference:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a downloaded model came from."""
+    """Origin of a downloaded model."""
 
     reference: str
     commit: str

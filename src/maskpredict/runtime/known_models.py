@@ -17,7 +17,7 @@ from maskpredict.runtime.hub import downloaded_models
 
 
 class Place(StrEnum):
-    """Where a model lies."""
+    """Location of a model."""
 
     package = "package"
     checkout = "checkout"

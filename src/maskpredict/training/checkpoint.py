@@ -135,7 +135,7 @@ def checkpoints(folder: Path) -> list[Path]:
 
 
 def intact(folders: list[Path]) -> list[Path]:
-    """Those of the best checkpoints that are intact; a warning names the others."""
+    """Intact ones of the best checkpoints; a warning names the others."""
     usable = []
     for folder in folders:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -35,6 +36,18 @@ class OurRacer:
         return [translation.text for translation in self._translator.translate(batch, raw=True, **self.settings)]
 
 
+@dataclass(frozen=True)
+class Decoding:
+    """Decoding settings of racers, and what they are called."""
+
+    stem: str
+    """Beginning of the racers' names."""
+    label: str
+    """Short form for tables."""
+    description: str
+    settings: Mapping[str, Any]
+
+
 def mask_predict_racers(
     model: RacedModel,
     compute: ComputeSettings,
@@ -49,20 +62,18 @@ def mask_predict_racers(
     """
     engine = "mask-predict shallow" if shallow else "mask-predict"
     stem = engine.replace(" ", "-")
+    loaders = _loaders(model, compute)
+    decodings = [
+        Decoding(
+            f"{stem}-t{setting.iterations}-l{setting.length_candidates}",
+            f"T={setting.iterations} l={setting.length_candidates}",
+            f"T={setting.iterations} passes, l={setting.length_candidates} length candidates",
+            {"iterations": setting.iterations, "length_candidates": setting.length_candidates},
+        )
+        for setting in passes
+    ]
     what = f"our Translator, CMLM of {model.size}"
-    loaders = {compute_type: _loader(model, compute, compute_type) for compute_type in compute.compute_types}
-    for compute_type in compute.compute_types:
-        for setting in passes:
-            t, candidates = setting.iterations, setting.length_candidates
-            entry = Entry(
-                name=f"{stem}-t{t}-l{candidates}-{compute_type}",
-                engine=engine,
-                settings=f"T={t} l={candidates}",
-                compute_type=compute_type,
-                what=f"{what}, T={t} passes, l={candidates} length candidates",
-                same_as="" if compute_type == FULL_PRECISION else f"{stem}-t{t}-l{candidates}-{FULL_PRECISION}",
-            )
-            yield OurRacer(entry, loaders[compute_type], {"iterations": t, "length_candidates": candidates})
+    yield from _racers(engine, what, decodings, loaders)
     for speed in speeds:
         name = f"{stem}-{speed}-{compute.main_type}"
         entry = Entry(name, engine, speed, compute.main_type, f"{what}, preset {speed}")
@@ -71,54 +82,51 @@ def mask_predict_racers(
 
 def alignment_racers(model: RacedModel, compute: ComputeSettings, passes: Sequence[int]) -> Iterator[OurRacer]:
     """Racers of an alignment model with each number of passes in each compute type."""
-    for compute_type in compute.compute_types:
-        load = _loader(model, compute, compute_type)
-        for t in passes:
-            entry = Entry(
-                name=f"alignment-t{t}-{compute_type}",
-                engine="alignment",
-                settings=f"T={t}",
-                compute_type=compute_type,
-                what=f"our Translator, alignment model of {model.size}, T={t} passes",
-                same_as="" if compute_type == FULL_PRECISION else f"alignment-t{t}-{FULL_PRECISION}",
-            )
-            yield OurRacer(entry, load, {"iterations": t})
+    decodings = [Decoding(f"alignment-t{t}", f"T={t}", f"T={t} passes", {"iterations": t}) for t in passes]
+    what = f"our Translator, alignment model of {model.size}"
+    return _racers("alignment", what, decodings, _loaders(model, compute))
 
 
 def one_pass_racers(model: RacedModel, compute: ComputeSettings) -> Iterator[OurRacer]:
     """Racers of a single-pass model in each compute type."""
     system = model.contents.system
-    for compute_type in compute.compute_types:
-        entry = Entry(
-            name=f"{system}-{compute_type}",
-            engine="one pass",
-            settings=system,
-            compute_type=compute_type,
-            what=f"our Translator, {system} model of {model.size}, one pass",
-            same_as="" if compute_type == FULL_PRECISION else f"{system}-{FULL_PRECISION}",
-        )
-        yield OurRacer(entry, _loader(model, compute, compute_type), {})
+    what = f"our Translator, {system} model of {model.size}"
+    return _racers("one pass", what, [Decoding(system, system, "one pass", {})], _loaders(model, compute))
 
 
 def beam_search_racers(model: RacedModel, compute: ComputeSettings, beams: Sequence[int]) -> Iterator[OurRacer]:
     """Racers of an autoregressive model with each beam size in each compute type."""
-    for compute_type in compute.compute_types:
-        load = _loader(model, compute, compute_type)
-        for count in beams:
+    limits = {"length_penalty": LENGTH_PENALTY, "max_length_ratio": MAX_LENGTH_RATIO}
+    decodings = [
+        Decoding(f"ar-b{count}", f"b={count}", f"beam {count}", {"beam_size": count, **limits}) for count in beams
+    ]
+    what = f"our Translator, autoregressive model of {model.size}"
+    return _racers("autoregressive", what, decodings, _loaders(model, compute))
+
+
+def _racers(
+    engine: str, what: str, decodings: Sequence[Decoding], loaders: Mapping[str, Callable[[], Translator]]
+) -> Iterator[OurRacer]:
+    """Racers of a model in each compute type with each of the decoding settings."""
+    for compute_type, load in loaders.items():
+        for decoding in decodings:
             entry = Entry(
-                name=f"ar-b{count}-{compute_type}",
-                engine="autoregressive",
-                settings=f"b={count}",
+                name=f"{decoding.stem}-{compute_type}",
+                engine=engine,
+                settings=decoding.label,
                 compute_type=compute_type,
-                what=f"our Translator, autoregressive model of {model.size}, beam {count}",
-                same_as="" if compute_type == FULL_PRECISION else f"ar-b{count}-{FULL_PRECISION}",
+                what=f"{what}, {decoding.description}",
+                same_as="" if compute_type == FULL_PRECISION else f"{decoding.stem}-{FULL_PRECISION}",
             )
-            settings = {"beam_size": count, "length_penalty": LENGTH_PENALTY, "max_length_ratio": MAX_LENGTH_RATIO}
-            yield OurRacer(entry, load, settings)
+            yield OurRacer(entry, load, decoding.settings)
+
+
+def _loaders(model: RacedModel, compute: ComputeSettings) -> dict[str, Callable[[], Translator]]:
+    """Functions by compute type that load the model on the first call; racers that share one share the model."""
+    return {compute_type: _loader(model, compute, compute_type) for compute_type in compute.compute_types}
 
 
 def _loader(model: RacedModel, compute: ComputeSettings, compute_type: Any) -> Callable[[], Translator]:
-    """Function that loads the model on the first call; racers that share it share the loaded model."""
     return cache(
         partial(
             Translator,

@@ -69,7 +69,7 @@ class Batch:
 
     sentences: list[QueuedSentence]
     work: SlicedWork[list[Outcome]] | None = None
-    """The computation, once it has started."""
+    """The computation, once it has begun."""
     resumed: float = 0.0
     """When it last started or went on."""
     seconds: float = 0.0

@@ -40,7 +40,7 @@ class AcceptedRequest:
 
 @dataclass(frozen=True)
 class Load:
-    """How busy the service is."""
+    """Load of the service."""
 
     waiting_sentences: int
     unfinished_seconds: float
@@ -83,7 +83,7 @@ class TranslationService:
 
     @property
     def load(self) -> Load:
-        """How busy the service is now."""
+        """Present load of the service."""
         return Load(len(self._queue), self._queue.unfinished_seconds)
 
     async def translate(
