@@ -135,6 +135,7 @@ def test_the_rest_of_the_data_folder_stays_as_it_was(finished: Path, data: Path)
     changed = {name for name in before if before[name] != after[name]}
     assert changed <= {
         "dataset.json",
+        "checksums.json",
         *(f"train.{side}.{kind}" for side in ("xx", "yy") for kind in ("ids", "offsets")),
     }
 
@@ -157,7 +158,7 @@ def test_the_data_folder_says_where_it_came_from(finished: Path, data: Path, aut
 def test_the_size_of_shards_and_batches_does_not_change_the_text(config: DistillConfig, finished: Path) -> None:
     distill(replace(config, batch_tokens=400), quiet=True)
     after, before = contents(config.out), contents(finished)
-    assert {name for name in after if after[name] != before[name]} == {"dataset.json"}
+    assert {name for name in after if after[name] != before[name]} == {"dataset.json", "checksums.json"}
 
 
 def test_nothing_but_the_result_is_left(finished: Path) -> None:

@@ -80,7 +80,8 @@ def main() -> None:
         tallies = torture(Path(place), arguments.kills, random.Random(arguments.seed), deadline, slow=arguments.slow)
     content = {
         "command": f"python -m tests.torture.kill_verbs {arguments.kills} --seed {arguments.seed}"
-        + " --slow" * arguments.slow,
+        + " --slow" * arguments.slow
+        + (f" --minutes {arguments.minutes:g}" if arguments.minutes < float("inf") else ""),
         "kills": sum(tally.kills for tally in tallies.values()),
         "full_disks": sum(tally.full_disks for tally in tallies.values()),
         "stories": sum(tally.stories for tally in tallies.values()),

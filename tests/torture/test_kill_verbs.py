@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-KILLS = 30
+KILLS = 20
 
 
 def test_killed_verbs_continue_to_the_same_result_and_leave_nothing_behind(tmp_path: Path) -> None:
