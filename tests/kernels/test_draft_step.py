@@ -88,7 +88,7 @@ def test_all_passes_over_alignments(
     for t in (1, 2, 3, 4):
         rows = sentences * max_masked(width, 4, t - 1, blank)
         bests = predictions(rows, 9, kernel_device, seed=t)
-        bests.token_GN[:, torch.rand(rows) < 0.5] = MASK  # about as many blanks as words
+        bests.token_GN[:, ::2] = MASK  # as many blanks as words
         for drafts, ops in zip(made, (gpu_draft_ops, draft_step_reference), strict=True):
             rounded = replace(bests, total_GN=bests.total_GN.round())  # rounding must not make different ties
             if t == 4:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from maskpredict.checksums import write_checksums
 from maskpredict.cli import app
 from maskpredict.corpus.dataset import Dataset
 from maskpredict.errors import UserError
@@ -140,6 +141,7 @@ def test_a_test_set_that_cannot_be_used_leaves_cells_with_the_reason(
     for name, kept in lines.items():
         path = folder / name
         path.write_text("".join(path.read_text().splitlines(keepends=True)[:kept]))
+    write_checksums(folder)
     study = make_study(data=folder)
     report = analyze(study)
     assert report.finished

@@ -46,7 +46,8 @@ def test_variants_are_trained_and_the_report_is_published(small: Run, work: Path
     assert "## All test sets" in markdown
     main = json.loads(Path("results/toy/main_table.json").read_text())
     keys = [row["key"] for row in main["result"]["rows"] if row["bleu"]["value"] is not None]
-    assert keys == [*(f"{role}.{t}" for role in ("small", "model") for t in (1, 4, 10)), "baseline.b1", "baseline.b5"]
+    passes = [f"{role}.{t}" for role in ("small", "model") for t in (1, 4, 10)]
+    assert keys == [*passes, "model.1-rescored", "model.random", "baseline.b1", "baseline.b5"]
     assert "| mask-predict, raw text | cmlm | 128/256 |" in markdown
     assert "| small mask-predict | cmlm | 128/64 |" in markdown
     again = json.loads(Path("results/toy/seed-2/main_table.json").read_text())

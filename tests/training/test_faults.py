@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
+from maskpredict.checksums import write_checksums
 from maskpredict.corpus.batches import PairArrays
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder
@@ -113,16 +115,16 @@ def test_a_run_without_finite_losses_ends_with_its_last_good_weights(make_config
 
 
 def test_weights_that_are_not_finite_are_never_saved(make_config: MakeConfig) -> None:
-    first = make_config("first", steps=1, keep_best=0)
-    model = train(first, quiet=True).model
-    assert model is not None
-    spoiled = {name: weight.copy() for name, weight in weights(first).items()}
+    config = make_config(steps=1, keep_best=0)
+    train(config, quiet=True)
+    (checkpoint,) = checkpoints(Path(config.run) / "checkpoints")
+    spoiled = load_file(checkpoint / "weights.safetensors")
     next(weight for weight in spoiled.values() if weight.ndim == 2)[7, 3] = math.inf
-    replace(ModelFolder.read(model), weights=spoiled).write(model, overwrite=True)
-    config = make_config(start_from=str(model), checkpoint_every=3)
+    save_file(spoiled, checkpoint / "weights.safetensors")
+    write_checksums(checkpoint)
     with pytest.raises(UserError, match=r"weights are not finite numbers after update 3; .*checkpoints keeps the last"):
-        train(config, quiet=True)
-    assert checkpoints(Path(config.run) / "checkpoints") == []
+        train(replace(config, steps=6, checkpoint_every=3), quiet=True)
+    assert checkpoints(Path(config.run) / "checkpoints") == [checkpoint]
 
 
 def test_float16_goes_on_while_it_looks_for_its_loss_scale(make_config: MakeConfig) -> None:

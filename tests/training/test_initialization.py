@@ -15,7 +15,6 @@ import torch
 
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder
-from maskpredict.tokenizer import Tokenizers
 from maskpredict.training.config import OptimizerConfig, TrainConfig
 from maskpredict.training.initialization import matching_layers
 from maskpredict.training.loop import train
@@ -103,13 +102,9 @@ def test_an_alignment_model_takes_layers_of_its_deep_teacher_and_splits_states_b
             torch.testing.assert_close(weight, weights[name])
 
 
-def test_a_model_with_another_vocabulary_is_refused(
-    make_config: MakeConfig, toy_tokenizers: Tokenizers, tmp_path: Path
-) -> None:
-    first = ModelFolder.read(trained(make_config("first", steps=1)))
-    replace(first, tokenizers=toy_tokenizers).write(tmp_path / "other")
+def test_a_model_with_another_vocabulary_is_refused(make_config: MakeConfig, cmlm_folder: Path) -> None:
     with pytest.raises(UserError, match="has another vocabulary than the data; prepare the data with"):
-        started(make_config, tmp_path / "other")
+        started(make_config, cmlm_folder)
     assert not Path(make_config("started").run).exists()
 
 

@@ -13,6 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from maskpredict.checksums import write_checksums
 from maskpredict.config import load_config
 from maskpredict.corpus.batches import PairArrays, epoch_order
 from maskpredict.corpus.dataset import Dataset
@@ -54,7 +55,7 @@ def test_a_run_folder_holds_config_metrics_checkpoint_best_and_model(make_config
     expected = {"config.yaml", "metrics.jsonl", "tensorboard", "checkpoints", "best-2", "model"}
     assert {path.name for path in run.iterdir()} == expected
     assert load_config(TrainConfig, run / "config.yaml") == config
-    assert [path.name for path in checkpoints(run / "checkpoints")] == ["update-00000010"]
+    assert [path.name for path in checkpoints(run / "checkpoints")] == ["update-00000009", "update-00000010"]
 
 
 def test_every_update_is_recorded_with_its_rate_and_the_parts_of_its_loss(
@@ -274,6 +275,7 @@ def test_data_without_a_validation_split_is_refused(make_config: MakeConfig, tmp
     shutil.copytree(config.data, tmp_path / "data")
     description = (tmp_path / "data" / "dataset.json").read_text()
     (tmp_path / "data" / "dataset.json").write_text(description.replace('"valid": {', '"other": {'))
+    write_checksums(tmp_path / "data")
     with pytest.raises(UserError, match="no split 'valid'"):
         train(replace(config, data=str(tmp_path / "data")), quiet=True)
 

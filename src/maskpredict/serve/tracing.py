@@ -26,15 +26,16 @@ class RequestTrace:
     tracing: Tracing
     span: Span
 
-    def add_batch(self, name: str, begin: float, attributes: Mapping[str, str | int | float]) -> None:
-        """Add a batch that has just ended; `begin` is a time of `time.monotonic`."""
+    def add_batch(self, name: str, begin: float, end: float, attributes: Mapping[str, str | int | float]) -> None:
+        """Add a batch that has ended; `begin` and `end` are times of `time.monotonic`."""
         from opentelemetry.trace import set_span_in_context
 
-        end = time.time_ns()
-        start = end - round((time.monotonic() - begin) * 1e9)
-        span = self.tracing.tracer.start_span(name, set_span_in_context(self.span), start_time=start)
+        offset = time.time_ns() - time.monotonic_ns()
+        span = self.tracing.tracer.start_span(
+            name, set_span_in_context(self.span), start_time=offset + round(begin * 1e9)
+        )
         span.set_attributes(dict(attributes))
-        span.end(end)
+        span.end(offset + round(end * 1e9))
 
     def end(self, method: str, route: str, status: int, attributes: Mapping[str, str | int | float]) -> None:
         """End the trace of a request that was answered."""

@@ -86,6 +86,7 @@ class Batcher:
             return [error] * len(batch.sentences)
 
     def _deliver(self, batch: Batch, outcomes: Sequence[Outcome]) -> None:
+        ended = time.monotonic()
         _set_results(batch.sentences, outcomes)
         translations = [outcome for outcome in outcomes if isinstance(outcome, Translation)]
         if len(translations) == len(outcomes):
@@ -94,7 +95,7 @@ class Batcher:
             model, tokens = batch.sentences[0].model, sum(sentence.tokens for sentence in batch.sentences)
             engine = model.translator.engine.name
             self.metrics.count_batch(model.name, engine, tokens, translations, batch.seconds)
-            _report_batch(batch, model.name, engine)
+            _report_batch(batch, model.name, engine, ended)
 
 
 def _translate_sentences(sentences: Sequence[QueuedSentence], batch_tokens: int) -> list[Outcome]:
@@ -121,7 +122,7 @@ def _request_names(sentences: Sequence[QueuedSentence]) -> list[str]:
     return list(dict.fromkeys(sentence.request.name for sentence in sentences if sentence.request))
 
 
-def _report_batch(batch: Batch, model: str, engine: str) -> None:
+def _report_batch(batch: Batch, model: str, engine: str, ended: float) -> None:
     """Log a batch, and add it to the traces of its requests."""
     details: dict[str, str | int | float] = {
         "model": model,
@@ -138,7 +139,7 @@ def _report_batch(batch: Batch, model: str, engine: str) -> None:
         assert request.trace is not None
         arrived = min(sentence.arrived for sentence in batch.sentences if sentence.request is request)
         waiting = {"waiting_seconds": round(batch.started - arrived, 4)}
-        request.trace.add_batch("batch", batch.started, details | waiting)
+        request.trace.add_batch("batch", batch.started, ended, details | waiting)
 
 
 def _set_results(sentences: Sequence[QueuedSentence], outcomes: Sequence[Outcome]) -> None:
