@@ -44,13 +44,22 @@ if not torch.cuda.is_available():
 
 LONGEST = (
     "integration/test_toy_task.py",
-    "integration/test_insertion_passes.py",
     "docs/test_snippets.py",
+    "training/test_distributed.py",
+    "reproduce/test_paper_recipes.py",
+    "distill/test_ray.py",
+    "kernels/test_whole_translation.py",
+    "integration/test_insertion_passes.py",
     "packaging/test_without_pytorch.py",
     "packaging/test_conformance_without_pytorch.py",
     "reproduce/test_reproduce.py",
     "reproduce/test_outside_teacher.py",
     "training/test_resume.py",
+    "packaging/test_constraints.py",
+    "kernels/test_compilation.py",
+    "torture/test_kill_verbs.py",
+    "training/test_two_hosts.py",
+    "packaging/test_release.py",
 )
 """Files of few tests that take long."""
 

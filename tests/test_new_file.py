@@ -87,3 +87,17 @@ def test_what_another_run_still_writes_stays(tmp_path: Path, caplog: pytest.LogC
         other.communicate("go on\n")
     assert (tmp_path / "out").read_bytes() == b"theirs"
     assert caplog.text == ""
+
+
+def test_processes_that_write_one_file_again_and_again_do_not_disturb_each_other(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from maskpredict.new_file import new_file\n"
+        "for _ in range(200):\n"
+        "    with new_file(Path(sys.argv[1])) as file: file.write(b'whole')"
+    )
+    writers = [
+        subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "out")], stderr=subprocess.PIPE) for _ in range(2)
+    ]
+    assert [writer.communicate()[1] for writer in writers] == [b"", b""]
+    assert (tmp_path / "out").read_bytes() == b"whole"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -20,6 +20,8 @@ from maskpredict.full_disk import explain_full_disk
 logger = logging.getLogger(__name__)
 
 _PARTIAL = ".partial-"
+_WINDOWS = os.name == "nt"
+"""There an open file can be neither renamed nor deleted."""
 
 
 @contextmanager
@@ -28,12 +30,14 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
     _delete_leftovers(path)
     partial = path.with_name(f"{path.name}{_PARTIAL}{os.getpid()}")
     try:
-        with explain_full_disk(path), open_for_writing(partial, path) as stream:
-            _lock(stream)
+        with explain_full_disk(path), _open_locked(partial, path) as stream:
             yield stream
             stream.flush()
             flush_to_disk(partial)
-        partial.replace(path)
+            if not _WINDOWS:  # while it is locked, so that nobody takes it for a leftover
+                partial.replace(path)
+        if _WINDOWS:
+            partial.replace(path)
     finally:
         with suppress(OSError):  # gone already, or never made because the folder cannot be written to
             partial.unlink()
@@ -48,20 +52,32 @@ def _delete_leftovers(path: Path) -> None:
     """Delete what killed processes left beside a file, and say so."""
     for leftover in path.parent.glob(f"{glob.escape(path.name)}{_PARTIAL}*"):
         with suppress(OSError), leftover.open("rb") as stream:
-            if _lock(stream):
+            # Its writer may have renamed it since it was opened, and begun another of this name.
+            if _lock(stream, wait=False) and os.path.samestat(os.fstat(stream.fileno()), leftover.stat()):
                 leftover.unlink()
                 logger.warning("%s was left by a run that was killed; it is deleted.", leftover)
 
 
-def _lock(stream: BinaryIO) -> bool:
-    """Lock a file until it is closed or its process ends; return False if another process has it."""
-    try:
-        import fcntl
-    except ImportError:  # Windows, where nothing is deleted
+@contextmanager
+def _open_locked(partial: Path, path: Path) -> Iterator[BinaryIO]:
+    """Open a file to write to and lock it; again, if another process took it for a leftover before it was locked."""
+    while True:
+        with open_for_writing(partial, path) as stream:
+            _lock(stream, wait=True)
+            if partial.exists():
+                yield stream
+                return
+
+
+def _lock(stream: BinaryIO, *, wait: bool) -> bool:
+    """Lock a file until it is closed or its process ends; return False if that cannot be had."""
+    if _WINDOWS:
         return False
+    import fcntl
+
     try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:  # another process has it, or the file system has no locks
         return False
     return True
 

@@ -68,6 +68,7 @@ def reproduce(
     require("train", "`maskpredict reproduce`", ["torch", "tensorboard", "sacrebleu", "matplotlib"])
     from maskpredict.reproduce.publishing import publish
     from maskpredict.reproduce.recipe import load_recipe
+    from maskpredict.reproduce.run import is_main_process
     from maskpredict.reproduce.run import reproduce as run
 
     path = config_path(recipe)
@@ -90,7 +91,8 @@ def reproduce(
         return
     command = shlex.join(["maskpredict", "reproduce", path.stem, *overrides])
     result = run(loaded, folder, data=data, stage=stage, seconds=seconds, redo=redo, command=command)
-    publish(command, loaded, folder, results or Path("results") / path.stem)
+    if is_main_process():
+        publish(command, loaded, folder, results or Path("results") / path.stem)
     if not result.finished:
         left = ", ".join(result.left)
         typer.echo(f"Stopped with work left ({left}); the same command continues.", err=True)
