@@ -29,6 +29,7 @@ from maskpredict.cli.report import report
 from maskpredict.cli.reproduce import reproduce
 from maskpredict.cli.score import score
 from maskpredict.cli.serve import serve
+from maskpredict.cli.shortlist import shortlist
 from maskpredict.cli.train import train
 from maskpredict.cli.translate import translate
 
@@ -50,6 +51,7 @@ for verb in (
     evaluate,
     export,
     inspect,
+    shortlist,
     reproduce,
     pack,
     unpack,

@@ -54,6 +54,13 @@ LengthWeight = Annotated[
     float | None,
     typer.Option(help="Weight of the probability of a length in the choice.", rich_help_panel=_DECODING),
 ]
+Shortlist = Annotated[
+    bool | None,
+    typer.Option(
+        help="Score only the words of the model's shortlist, if it has one: faster on a CPU.",
+        rich_help_panel=_DECODING,
+    ),
+]
 PruneCandidates = Annotated[
     int | None, typer.Option(help="Length candidates to keep after the first pass.", rich_help_panel=_DECODING)
 ]

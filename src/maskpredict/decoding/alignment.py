@@ -185,4 +185,4 @@ class CTCDecoder(AlignmentDecoder):
     def pass_settings(self, settings: Any) -> AlignmentSettings:
         """As in `AlignmentDecoder`: one pass."""
         assert isinstance(settings, OnePassSettings)
-        return AlignmentSettings(iterations=1, suppress_tokens=settings.suppress_tokens)
+        return AlignmentSettings(iterations=1, suppress_tokens=settings.suppress_tokens, shortlist=settings.shortlist)

@@ -36,6 +36,8 @@ class Query:
     """True where the end mark may not be predicted either."""
     given_BT: Array | None = None
     """Tokens whose log-probabilities are returned as well."""
+    shortlist: bool = False
+    """Predict only candidates of the model's shortlist, and given tokens; if it has one and the engine uses it."""
     end_penalty: float = 0.0
     """Subtracted from the end mark's logit; for engines that run insertion models."""
 

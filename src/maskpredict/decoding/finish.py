@@ -84,7 +84,8 @@ class _Group:
         valid_BT = xp.arange(draft_BT.shape[1], device=device(draft_BT))[None, :] < lengths_B[:, None]
         free_BT = (draft_BT == special.mask) & valid_BT
         given_BT = None if given is None else self.passes.array(given, special.pad)
-        self.query = Query(self.settings.suppress_tokens, _before_pins(valid_BT & ~free_BT), given_BT)
+        no_end_BT = _before_pins(valid_BT & ~free_BT)
+        self.query = Query(self.settings.suppress_tokens, no_end_BT, given_BT, shortlist=self.settings.shortlist)
         self.decoded = undecoded(draft_BT, free_BT)
         self.given_log_probs_BT = self.decoded.log_probs_BT
         passes_B = plan.count(xp.sum(xp.astype(free_BT, xp.int64), axis=1), self.settings.iterations)

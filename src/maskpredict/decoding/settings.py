@@ -38,6 +38,8 @@ class PassSettings:
     """Number of translations to return, best first."""
     suppress_tokens: tuple[int, ...] = ()
     """Ids that are never produced."""
+    shortlist: bool = False
+    """Predict only subwords of the model folder's shortlist for the source, where the engine can: faster on a CPU."""
     trace: bool = False
     """Record every pass."""
 
@@ -145,6 +147,8 @@ class OnePassSettings:
     """There is only one translation."""
     suppress_tokens: tuple[int, ...] = ()
     """Ids that are never produced."""
+    shortlist: bool = False
+    """Predict only subwords of the model folder's shortlist for the source, where the engine can: faster on a CPU."""
 
     choices = 1
     drafts_per_sentence = 1

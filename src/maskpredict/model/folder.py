@@ -4,6 +4,7 @@ config.json         architecture, system, languages, vocabulary sizes, training,
 model.safetensors   weights, in float32, half precision or eight bits (see stored_weights.py)
 tokenizer.model     or source.model and target.model; .dict.json instead of .model in imported models
 generation.json     default decoding settings
+shortlist.safetensors  likely target subwords of each source subword (see shortlist.py); optional
 README.md           model card: data, scores with signatures, licence
 """
 
@@ -25,6 +26,7 @@ from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder_files import check_files
 from maskpredict.model.parameter_shapes import KNOWN_SYSTEMS, check_depth, check_weights, parameter_shapes
 from maskpredict.model.safetensors_file import Precision
+from maskpredict.model.shortlist import SHORTLIST_FILE, Shortlist
 from maskpredict.model.stored_weights import StoredWeights, Weights, parameter_count, write_weights
 from maskpredict.model.training_record import TrainingRecord
 from maskpredict.new_folder import new_folder
@@ -55,6 +57,8 @@ class ModelFolder:
     """Text of the model card."""
     training: TrainingRecord | None = None
     """How the model was trained; None if that is not known."""
+    shortlist: Shortlist | None = None
+    """Likely target subwords of each source subword; None if nobody has learned them."""
 
     def write(self, folder: Path, *, precision: Precision = "float32", overwrite: bool = False) -> None:
         """Write the folder; if that fails, an existing folder is untouched."""
@@ -64,6 +68,8 @@ class ModelFolder:
             checksum = checksum_of(partial / WEIGHTS_FILE)
             _write_json(partial / CONFIG_FILE, {**self._description(), CHECKSUM_KEY: checksum})
             _write_json(partial / GENERATION_FILE, dict(self.generation))
+            if self.shortlist is not None:
+                (partial / SHORTLIST_FILE).write_bytes(self.shortlist.to_bytes(self.tokenizers.target.vocab_size))
             (partial / CARD_FILE).write_text(self.card or self._plain_card(), encoding="utf-8")
 
     def _description(self) -> dict[str, Any]:
@@ -105,16 +111,17 @@ class ModelFolder:
         except (KeyError, TypeError) as error:
             raise UserError(f"{folder / CONFIG_FILE} is damaged: {error} is missing or malformed.") from error
         weights = StoredWeights(folder / WEIGHTS_FILE)
-        generation = folder / GENERATION_FILE
+        generation, tokenizers = folder / GENERATION_FILE, Tokenizers.load(folder)
         contents = cls(
             system,
             config,
             languages,
-            Tokenizers.load(folder),
+            tokenizers,
             weights,
             _read_json(generation) if generation.exists() else {},
             _read_card(folder / CARD_FILE),
             record,
+            _read_shortlist(folder / SHORTLIST_FILE, tokenizers),
         )
         contents.check_weights()  # takes milliseconds, so it comes before all of the weights are read
         verify(folder / WEIGHTS_FILE, description.get(CHECKSUM_KEY))
@@ -160,6 +167,12 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 def _read_card(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+
+def _read_shortlist(path: Path, tokenizers: Tokenizers) -> Shortlist | None:
+    if not path.exists():
+        return None
+    return Shortlist.read(path, tokenizers.source.vocab_size, tokenizers.target.vocab_size)
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:

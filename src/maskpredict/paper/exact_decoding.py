@@ -1,6 +1,7 @@
 """The paper's decoding has exactly the passes and length candidates that are asked for, and nothing else.
 
-A model folder may recommend more: to leave out unlikely lengths, to end early. Tables of the paper switch that off.
+A model folder may recommend more: to leave out unlikely lengths, to end early, to predict words of a shortlist only.
+Tables of the paper switch that off.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from maskpredict.systems import find_decoder
 
 RECOMMENDATIONS = (
     *("length_threshold", "length_weight", "prune_candidates"),
-    *("threshold", "stop_when_stable", "strategy"),
+    *("threshold", "stop_when_stable", "strategy", "shortlist"),
 )
 """Settings of a model folder that the paper's decoding does not have."""
 

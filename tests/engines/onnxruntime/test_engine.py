@@ -11,17 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from maskpredict import Translator, UserError
 from maskpredict.decoding.engine import Engine, Query
 from maskpredict.engines.onnxruntime.engine import OnnxruntimeEngine
 from maskpredict.engines.torch.engine import TorchEngine
 from maskpredict.engines.torch.loading import load_system
-from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder import ModelFolder
-from maskpredict.model.module_weights import weights_of
-from maskpredict.systems import find_system, vocabulary_of
 
 SOURCES = [(5, 6, 7, 8, 2), (9, 2), (*range(5, 35), 2), (11, 12, 13, 2)]
 LENGTHS = [5, 2, 31, 8]
@@ -31,23 +27,6 @@ SHAPES: list[dict[str, Any]] = [
     {"norm": "pre", "embeddings": "target", "scale_embeddings": True},
     {"norm": "post", "embeddings": "separate"},
 ]
-
-
-@pytest.fixture(scope="session")
-def random_folder(cmlm_folder: Path) -> Callable[..., ModelFolder]:
-    """A model folder with random weights, large enough for every part to matter."""
-
-    def make(system: str = "cmlm", **changes: Any) -> ModelFolder:
-        like = ModelFolder.read(cmlm_folder)
-        values: dict[str, Any] = {"width": 64, "hidden": 128, "heads": 4, "encoder_layers": 2, "decoder_layers": 2}
-        config = ModelConfig(**{**values, "dropout": 0.0, "max_positions": 64, **changes})
-        torch.manual_seed(1)
-        module = find_system(system)(config, vocabulary_of(like.tokenizers))
-        for parameter in module.parameters():
-            torch.nn.init.normal_(parameter, std=0.3)
-        return replace(like, system=system, config=config, weights=weights_of(module))
-
-    return make
 
 
 def predictions(engine: Engine, seed: int = 2) -> list[np.ndarray[Any, Any]]:

@@ -47,7 +47,11 @@ class OnnxruntimeEngine(Engine):
         source = partial(source_graph, contents.config, contents.weights, slot=self.has_slot, int8=int8)
         hidden = self.special.mask if contents.system == "alignment" else None
         decoder = partial(decoder_graph, contents.config, contents.weights, hidden=hidden, int8=int8)
-        self.source_program, self.decoder_program = (Program(build, pool, threads) for build in (source, decoder))
+        few = partial(decoder, shortlist=True)
+        self.source_program, self.decoder_program, self.shortlist_program = (
+            Program(build, pool, threads) for build in (source, decoder, few)
+        )
+        self.shortlist = contents.shortlist
         self.memory = [name for depth in range(contents.config.decoder_layers) for name in memory_names(depth)]
 
     def encode(self, sources: Sequence[Sequence[int]]) -> EncodedEach:
@@ -55,7 +59,7 @@ class OnnxruntimeEngine(Engine):
         before = [self.special.bos] if self.begins_with_bos else []
         inputs: list[Arrays] = [{"ids": np.array([*before, *ids])} for ids in sources]
         results = self.source_program.run(inputs, self._source_outputs(), parallel=len(sources) > 1)
-        return EncodedEach(self, [self._source(one) for one in results])
+        return EncodedEach(self, [self._source(one, ids) for one, ids in zip(results, sources, strict=True)])
 
     def _source_outputs(self) -> list[str]:
         outputs = list(self.memory)
@@ -67,18 +71,20 @@ class OnnxruntimeEngine(Engine):
             outputs.append("encoded")
         return outputs
 
-    def _source(self, results: Arrays) -> Source:
+    def _source(self, results: Arrays, ids: Sequence[int]) -> Source:
         memory = {name: results[name] for name in self.memory}
+        candidates = None if self.shortlist is None else self.shortlist.candidates(ids)
         if self.has_states:
-            return Source({**memory, "states": results["states"]}, positions=results["states"].shape[1])
+            states = results["states"]
+            return Source({**memory, "states": states}, positions=states.shape[1], candidates_V=candidates)
         if self.has_slot:
-            return Source(memory, results["length_log_probs"][0])
+            return Source(memory, results["length_log_probs"][0], candidates_V=candidates)
         assert self.length_table is not None
         relative = self.system == "fairseq_cmlm_relative"
         log_probs_L = fairseq_length_log_probs(
             results["encoded"][0], self.length_table, self.config.max_positions, relative=relative
         )
-        return Source(memory, log_probs_L)
+        return Source(memory, log_probs_L, candidates_V=candidates)
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,8 @@ class Source:
     """Inputs of the decoder graph that depend on the source alone."""
     length_log_probs_L: npt.NDArray[np.float32] | None = None
     positions: int | None = None
+    candidates_V: Tokens | None = None
+    """What the model's shortlist allows in the target, in ascending order; None without a shortlist."""
 
 
 @dataclass(frozen=True)
@@ -136,25 +144,39 @@ class OnnxruntimePasses:
         tokens = np.zeros(tokens_BT.shape, np.int64)
         log_probs = np.zeros(tokens_BT.shape, np.float32)
         given_log_probs = None if query.given_BT is None else np.zeros(tokens_BT.shape, np.float32)
+        candidates = self._candidates(query)
         parts = list(self._parts(masked_BT, query))
-        inputs = [self._inputs(row, tokens_BT, places_M, suppressed) for row, places_M, suppressed in parts]
+        inputs = [self._inputs(row, tokens_BT, places_M, barred, candidates[row]) for row, places_M, barred in parts]
         outputs = ["token", "log_prob"]
         if query.given_BT is not None:
             outputs.append("given_log_prob")
             for one, (row, places_M, _) in zip(inputs, parts, strict=True):
-                one["given"] = query.given_BT[row, places_M, None]
-        answers = self.engine.decoder_program.run(inputs, outputs, parallel=len(self.sources) > 1)
+                one["given"] = _places(query.given_BT[row, places_M, None], candidates[row])
+        whole = all(ids_V is None for ids_V in candidates)
+        program = self.engine.decoder_program if whole else self.engine.shortlist_program
+        answers = program.run(inputs, outputs, parallel=len(self.sources) > 1)
         for (row, places_M, _), answer in zip(parts, answers, strict=True):
-            tokens[row, places_M], log_probs[row, places_M] = answer["token"][:, 0], answer["log_prob"][:, 0]
+            tokens[row, places_M] = _tokens(answer["token"][:, 0], candidates[row])
+            log_probs[row, places_M] = answer["log_prob"][:, 0]
             if given_log_probs is not None:
                 given_log_probs[row, places_M] = answer["given_log_prob"][:, 0]
         return Prediction(tokens, log_probs, given_log_probs)
 
     def log_probs(self, tokens_BT: Tokens, query: Query) -> npt.NDArray[np.float32]:
         """As in `Passes`."""
-        inputs = self._inputs(0, tokens_BT, np.arange(self.lengths[0]), query.suppress)
+        inputs = self._inputs(0, tokens_BT, np.arange(self.lengths[0]), query.suppress, None)
         (answer,) = self.engine.decoder_program.run([inputs], ["log_probs"], parallel=False)
         return answer["log_probs"]
+
+    def _candidates(self, query: Query) -> list[Tokens | None]:
+        """Return the target subwords to score for each draft, in ascending order; None for all of the vocabulary."""
+        if not query.shortlist:
+            return [None] * len(self.sources)
+        candidates = [source.candidates_V for source in self.sources]
+        if query.given_BT is None:
+            return candidates
+        given = [given_T[:length] for given_T, length in zip(query.given_BT, self.lengths, strict=True)]
+        return [None if V is None else np.union1d(V, T) for V, T in zip(candidates, given, strict=True)]
 
     def _parts(self, masked_BT: npt.NDArray[np.bool_], query: Query) -> Iterator[tuple[int, Tokens, tuple[int, ...]]]:
         """Yield rows, masked positions and the tokens suppressed there, barred end marks among them."""
@@ -170,15 +192,24 @@ class OnnxruntimePasses:
                 if len(places_M):
                     yield row, places_M, suppressed
 
-    def _inputs(self, row: int, tokens_BT: Tokens, places_M: Tokens, suppressed: tuple[int, ...]) -> Arrays:
-        inputs = {
-            **self.sources[row].inputs,
-            "wanted": places_M,
-            "penalties": penalties(suppressed, self.engine.vocabulary),
-        }
+    def _inputs(
+        self, row: int, tokens_BT: Tokens, places_M: Tokens, suppressed: tuple[int, ...], candidates_V: Tokens | None
+    ) -> Arrays:
+        inputs = {**self.sources[row].inputs, "wanted": places_M}
+        inputs["penalties"] = penalties(suppressed, self.engine.vocabulary)
+        if candidates_V is not None:
+            inputs["candidates"], inputs["penalties"] = candidates_V, inputs["penalties"][candidates_V]
         if self.engine.shows_tokens:
             inputs["ids"] = tokens_BT[row, : self.lengths[row]]
         return inputs
+
+
+def _places(tokens: Tokens, candidates_V: Tokens | None) -> Tokens:
+    return tokens if candidates_V is None else np.searchsorted(candidates_V, tokens)
+
+
+def _tokens(places: Tokens, candidates_V: Tokens | None) -> Tokens:
+    return places if candidates_V is None else candidates_V[places]
 
 
 @lru_cache(maxsize=16)

@@ -5,9 +5,11 @@
     decoder     ids [T] (of a CTC model states [1, T, D], of an alignment model both), wanted [M], given [M, G],
                 penalties [V], keys0, values0, ...
                 -> token, log_prob [M, 1] of the likeliest token, given_log_prob [M, G], log_probs [M, V]
+                With a shortlist, also candidates [V]: then V are these target subwords only, and given tokens and
+                the likeliest one are places among them.
 
 Shape letters: S source positions, L lengths, T target positions, M wanted positions, G given tokens of each, D width,
-H heads, K head size, V vocabulary.
+H heads, K head size, V vocabulary or candidates.
 """
 
 from __future__ import annotations
@@ -68,7 +70,9 @@ def _add_length_log_probs(graph: Graph, encoded: str) -> None:
     graph.node("Concat", never, graph.node("LogSoftmax", possible, axis=-1), output="length_log_probs", axis=1)
 
 
-def decoder_graph(config: ModelConfig, weights: Weights, *, hidden: int | None = None, int8: bool) -> Graph:
+def decoder_graph(
+    config: ModelConfig, weights: Weights, *, hidden: int | None = None, shortlist: bool = False, int8: bool
+) -> Graph:
     """Return a decoder pass. From the last layer's queries on, only `wanted` positions are computed.
 
     With `hidden`, the id of hidden positions, the words at all others are added to the states.
@@ -90,7 +94,8 @@ def decoder_graph(config: ModelConfig, weights: Weights, *, hidden: int | None =
         residual = f"{name}.feed_forward_residual"
         stream.after(residual, layers.feed_forward(stream.before(residual), f"{name}.feed_forward"))
     vectors = graph.node("Squeeze", layers.normed(stream.x, "transformer.decoder_norm"), graph.integers(0))
-    _add_predictions(graph, layers.logits(vectors, graph.input("penalties", ["V"])))
+    candidates = graph.input("candidates", ["V"], np.int64) if shortlist else ""
+    _add_predictions(graph, layers.logits(vectors, graph.input("penalties", ["V"]), candidates))
     return graph
 
 
