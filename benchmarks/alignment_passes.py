@@ -1,12 +1,12 @@
-"""What passes of alignment models cost on a CPU in eight bits, beside a CMLM; only time is measured.
+"""What passes of alignment models cost on a CPU in eight bits, beside a CMLM, with and without a shortlist.
 
     python benchmarks/alignment_passes.py CMLM SENTENCES results.json
 
-The alignment models have random weights: `base` is as wide as the CMLM, has its vocabulary, 6 + 2 layers and 2
-positions a subword; `compact` is the preset of that name, with a vocabulary of 8,000 learned from SENTENCES. Its first
-64 lines are translated one by one on one thread, all racers in turns. What is reported is the time that the thread
-computed, which other programs on the machine change little: the median over rounds of the mean over sentences. The last
-column says which operators of the graphs take that time.
+Only time is measured: the alignment models have random weights. `base` is as wide as the CMLM, has its vocabulary and
+shortlist, 6 + 2 layers and 2 positions a subword; `compact` is the preset of that name, with a vocabulary of 8,000
+learned from SENTENCES. Its first 64 lines are translated one by one on one thread, all racers in turns. What is
+reported is the time that the thread computed, which other programs on the machine change little: the median over rounds
+of the mean over sentences. The last column says which operators of the graphs take that time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -37,6 +37,7 @@ from maskpredict.languages import Languages
 from maskpredict.model.config import ModelConfig, preset
 from maskpredict.model.folder import ModelFolder
 from maskpredict.model.parameter_shapes import parameter_shapes
+from maskpredict.runtime.find_model import find_model
 from maskpredict.runtime.translator import Translator
 from maskpredict.tokenizer import Tokenizers
 
@@ -73,7 +74,7 @@ def main(model: str, sentences: str, results: str) -> None:
     """Measure; write and print the results."""
     logging.disable(logging.WARNING)  # models with random weights fill all their positions
     lines = list(islice(read_lines(Path(sentences)), LEARNED_FROM))
-    racers, texts = racers_of(ModelFolder.read(Path(model)), lines), lines[:SENTENCES]
+    racers, texts = racers_of(ModelFolder.read(find_model(model)), lines), lines[:SENTENCES]
     translators = [open_model(racer) for racer in racers]
     rounds: list[list[float]] = [[] for _ in racers]
     for number in range(1 + ROUNDS):
@@ -94,11 +95,21 @@ def main(model: str, sentences: str, results: str) -> None:
 def racers_of(cmlm: ModelFolder, lines: Sequence[str]) -> list[Racer]:
     """The CMLM in four passes, and alignment models of two sizes."""
     base = random_model(preset("base", BASE), cmlm.tokenizers)
+    assert cmlm.shortlist is not None
+    frequent = np.union1d(cmlm.shortlist.frequent_F, [cmlm.tokenizers.target.special.mask])  # with the blank
+    base = replace(base, shortlist=replace(cmlm.shortlist, frequent_F=frequent))
     pieces = learn_tokenizers([Pair(line, line) for line in lines], VocabularyConfig(size=8_000, byte_fallback=True))
     compact = random_model(preset("compact", {}), pieces)
-    four = Racer("CMLM, T=4, l=1", cmlm, {"iterations": 4, "length_candidates": 1, "threshold": None})
-    sized = (("base", base), ("compact", compact))
-    return [four, *(Racer(f"{name}, T={t}", each, {"iterations": t}) for name, each in sized for t in PASSES)]
+    four = {"iterations": 4, "length_candidates": 1, "threshold": None}
+    racers = [Racer("CMLM, T=4, l=1", cmlm, {**four, "shortlist": False})]
+    racers += [
+        Racer(f"{name}, T={t}", one, {"iterations": t})
+        for name, one in (("base", base), ("compact", compact))
+        for t in PASSES
+    ]
+    racers.append(Racer("CMLM, T=4, l=1, shortlist", cmlm, {**four, "shortlist": True}))
+    racers += [Racer(f"base, T={t}, shortlist", base, {"iterations": t, "shortlist": True}) for t in PASSES]
+    return racers
 
 
 def random_model(config: ModelConfig, tokenizers: Tokenizers) -> ModelFolder:
@@ -152,7 +163,8 @@ def profile(racer: Racer, texts: Sequence[str]) -> dict[str, float]:
             translator = open_model(racer)
             run(translator, texts, racer)
         assert isinstance(translator.engine, OnnxruntimeEngine)
-        programs = (translator.engine.source_program, translator.engine.decoder_program)
+        engine = translator.engine
+        programs = (engine.source_program, engine.decoder_program, engine.shortlist_program)
         files = [session.end_profiling() for one in programs for session in one.sessions.values()]
         events = [event for file in files for event in json.loads(Path(file).read_text())]
     vocabulary = racer.model.tokenizers.target.vocab_size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,9 +79,19 @@ def test_translations_with_a_shortlist_are_as_good(
     ]
     assert right[0] >= right[1] - 2
     assert right[1] > 0
-    by_default = translator.translate(sentences, iterations=4)
-    assert [one.score for one in by_default] == [one.score for one in with_shortlist]
-    assert [one.score for one in by_default] != [one.score for one in without]
+    same_otherwise: dict[str, Any] = {
+        "iterations": 4,
+        "length_candidates": 5,
+        "threshold": None,
+        "length_threshold": None,
+    }
+    scores = [
+        [one.score for one in translator.translate(sentences, speed=speed, **same_otherwise)]
+        for speed in ("balanced", "best")
+    ]
+    by_settings = [[one.score for one in translations] for translations in (with_shortlist, without)]
+    assert scores == by_settings, "the faster presets use a shortlist, the best does not"
+    assert scores[0] != scores[1]
 
 
 def test_data_of_the_opposite_direction_will_do(model: Path, make_data: Callable[[Languages], Path]) -> None:

@@ -13,7 +13,7 @@ def shortlist(
     data: Annotated[
         Path, typer.Argument(help="Data folder that it was trained on, in either direction.", show_default=False)
     ],
-    translations: Annotated[int, typer.Option(help="Target subwords to keep of each source subword.")] = 100,
+    translations: Annotated[int, typer.Option(help="Target subwords to keep of each source subword.")] = 200,
     frequent: Annotated[int, typer.Option(help="Target subwords that any translation may have.")] = 100,
 ) -> None:
     """Add a vocabulary shortlist to a model folder: less to compute for each word, on CPUs."""

@@ -20,7 +20,8 @@ from urllib.parse import quote
 
 from maskpredict.errors import UserError
 from maskpredict.extras import require
-from maskpredict.model.folder import CONFIG_FILE, ModelFolder, is_model_folder, read_description
+from maskpredict.model.folder import CONFIG_FILE, WEIGHTS_FILE, ModelFolder, is_model_folder, read_description
+from maskpredict.model.shortlist import SHORTLIST_FILE
 from maskpredict.new_folder import new_folder
 
 PREFIX = "hf:"
@@ -28,7 +29,7 @@ DEFAULT_REVISION = "main"
 ORIGIN_FILE = "hub.json"
 """Reference and commit, in a downloaded model folder."""
 _REFERENCE = re.compile(r"hf:([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@([\w./-]+))?")
-_FILES = ("config.json", "generation.json", "README.md", "*.model", "*.dict.json", "model.safetensors")
+_FILES = ("config.json", "generation.json", "README.md", "*.model", "*.dict.json", WEIGHTS_FILE, SHORTLIST_FILE)
 """What a model folder consists of; nothing else is downloaded."""
 
 logger = logging.getLogger(__name__)

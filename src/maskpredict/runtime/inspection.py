@@ -79,6 +79,8 @@ def _model(folder: Path, facts: dict[str, str]) -> list[str]:
     facts["vocabulary"] = _sizes(source.vocab_size, target.vocab_size, contents.tokenizers.joint)
     facts["parameters"] = f"{parameter_count(contents.weights):,}"
     facts["weights file"] = f"{(folder / WEIGHTS_FILE).stat().st_size:,} bytes"
+    if contents.shortlist is not None:
+        facts["shortlist"] = f"up to {contents.shortlist.translations_VK.shape[1]} translations of a source subword"
     if contents.training is not None:
         facts["training"] = _without_comments(dump_config(contents.training))
     facts["architecture"] = _without_comments(dump_config(contents.config))

@@ -16,18 +16,24 @@ _NO_SHORTCUTS: dict[str, Any] = {
     "threshold": None,
     "length_threshold": None,
     "prune_candidates": None,
+    "shortlist": False,
 }
 PRESETS: dict[str, dict[str, Any]] = {
-    "fast": {**_NO_SHORTCUTS, "iterations": 2, "length_candidates": 1},
-    "balanced": {**_NO_SHORTCUTS, "iterations": 4, "length_candidates": 1, "threshold": 0.8},
+    "fast": {**_NO_SHORTCUTS, "iterations": 2, "length_candidates": 1, "shortlist": True},
+    "balanced": {**_NO_SHORTCUTS, "iterations": 4, "length_candidates": 1, "threshold": 0.8, "shortlist": True},
     "best": {**_NO_SHORTCUTS, "iterations": 10, "length_candidates": 5, "length_threshold": 0.1},
 }
 """Decoding settings of CMLMs by name, each with every setting that changes speed."""
-_ONE_DRAFT: dict[str, Any] = {"strategy": "words_and_blanks", "stop_when_stable": False, "threshold": None}
+_ONE_DRAFT: dict[str, Any] = {
+    "strategy": "words_and_blanks",
+    "stop_when_stable": False,
+    "threshold": None,
+    "shortlist": True,
+}
 ALIGNMENT_PRESETS: dict[str, dict[str, Any]] = {
     "fast": {**_ONE_DRAFT, "iterations": 1},
     "balanced": {**_ONE_DRAFT, "iterations": 2},
-    "best": {**_ONE_DRAFT, "iterations": 4},
+    "best": {**_ONE_DRAFT, "iterations": 4, "shortlist": False},
 }
 """The same for alignment models, which try no lengths."""
 

@@ -230,7 +230,7 @@ class Translator:
         if resolved is None:
             resolved = resolve_settings(self.system, self.generation, given)
             self._check_tokens(resolved.suppress_tokens)
-            if getattr(resolved, "shortlist", False) and not self._has_shortlist:
+            if given.get("shortlist") and not self._has_shortlist:
                 raise UserError("this model has no shortlist; make one with `maskpredict shortlist`.")
             if len(self._resolved) >= MAX_CACHED_SETTINGS:
                 self._resolved.clear()

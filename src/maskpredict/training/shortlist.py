@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +12,14 @@ import numpy.typing as npt
 from maskpredict.corpus.dataset import Dataset, ParallelIds
 from maskpredict.corpus.translation_table import FLOOR, translation_table
 from maskpredict.errors import UserError
-from maskpredict.model.folder import GENERATION_FILE, ModelFolder
+from maskpredict.model.folder import ModelFolder
 from maskpredict.model.parameter_shapes import ALIGNMENT_SYSTEMS
 from maskpredict.model.shortlist import SHORTLIST_FILE, Shortlist
 from maskpredict.new_file import new_file
 from maskpredict.progress import Progress
 from maskpredict.tokenizer import Tokenizer, Tokenizers
 
-TRANSLATIONS, FREQUENT = 100, 100
+TRANSLATIONS, FREQUENT = 200, 100
 MAX_CHECKED = 2_000
 """Validation sentences to measure a shortlist on."""
 
@@ -44,7 +43,7 @@ def add_shortlist(
     translations: int = TRANSLATIONS,
     frequent: int = FREQUENT,
 ) -> ShortlistReport:
-    """Learn a shortlist for a model folder, write it there, and make it the default in generation.json.
+    """Learn a shortlist for a model folder, and write it there.
 
     The data folder may be that of the opposite direction. `translations` are kept of each source subword, and
     `frequent` target subwords are candidates for every sentence.
@@ -61,7 +60,8 @@ def add_shortlist(
     counts_W = np.bincount(pairs.target.flat, minlength=sizes[1])
     most_frequent = np.argsort(-counts_W, kind="stable")[:frequent]
     shortlist = Shortlist(_likeliest(table_VW, translations, model.tokenizers), np.union1d(most_frequent, always))
-    _write(folder, model, shortlist)
+    with new_file(folder / SHORTLIST_FILE) as stream:
+        stream.write(shortlist.to_bytes(sizes[1]))
     return _measured(shortlist, model, _in_direction(model, dataset, "valid"))
 
 
@@ -93,14 +93,6 @@ def _likeliest(table_VW: npt.NDArray[np.float32], count: int, tokenizers: Tokeni
         best_K = np.argpartition(-row_W, count - 1)[:count]
         rows.append(np.sort(np.append(np.where(row_W[best_K] > FLOOR, best_K, same), same)))
     return np.stack(rows)
-
-
-def _write(folder: Path, model: ModelFolder, shortlist: Shortlist) -> None:
-    generation = {**model.generation, "shortlist": True}
-    with new_file(folder / SHORTLIST_FILE) as stream:
-        stream.write(shortlist.to_bytes(model.tokenizers.target.vocab_size))
-    with new_file(folder / GENERATION_FILE) as stream:
-        stream.write((json.dumps(generation, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def _measured(shortlist: Shortlist, model: ModelFolder, pairs: ParallelIds) -> ShortlistReport:
