@@ -12,22 +12,59 @@ Shape letters: B sentences, T positions, N positions of all sentences, L words o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from maskpredict.bounds import Share
+from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.layout import Layout, Padded
 from maskpredict.special_ids import SpecialIds
-from maskpredict.systems import Vocabulary
+from maskpredict.systems import TrainingOptions, Vocabulary
 from maskpredict.systems.base import EncoderOutput, Loss
-from maskpredict.systems.ctc import CTC
+from maskpredict.systems.ctc import CTC, CTCOptions
 from maskpredict.systems.ctc_lattice import NEVER, best_alignments
 from maskpredict.systems.masking import random_subset
-from maskpredict.systems.reveal_config import RevealConfig
+
+
+@dataclass(frozen=True)
+class RevealConfig:
+    """Positions of a target's best alignment that the model sees while it learns the others.
+
+    Each sentence is drawn into one of three kinds: partly revealed, glanced at, or fully hidden (the rest).
+    """
+
+    partial: Share = 0.3
+    """Share of sentences with a random number of positions revealed, from none to all but one: teaches revision."""
+    glancing: Share = 0.3
+    """Share of sentences with as many positions revealed as a share of those the model gets wrong: makes the first pass
+    more consistent (Qian et al., 2021)."""
+    glancing_from: Share = 0.5
+    """That share of wrong positions at the start of the run."""
+    glancing_to: Share = 0.1
+    """The same at its end; in between it changes linearly."""
+
+    def __post_init__(self) -> None:
+        if self.partial + self.glancing > 1:
+            raise UserError(
+                f"reveal.partial ({self.partial}) and reveal.glancing ({self.glancing}) add up to more than 1."
+            )
+
+    def glancing_share(self, progress: float) -> float:
+        """Return the share of wrong positions to reveal at this share of the run, 0 to 1."""
+        return self.glancing_from + (self.glancing_to - self.glancing_from) * min(progress, 1.0)
+
+
+@dataclass(frozen=True)
+class AlignmentOptions(CTCOptions):
+    """Options of training over alignments."""
+
+    reveal: RevealConfig = field(default_factory=RevealConfig)
+    """How much of its target an alignment model sees."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +86,17 @@ class Alignment(CTC):
     """P(hidden positions | source, shown positions), as a sum over alignments."""
 
     name: ClassVar[str] = "alignment"
+    options_type: ClassVar[type[TrainingOptions]] = AlignmentOptions
+    options: AlignmentOptions
 
     def __init__(self, config: ModelConfig, vocabulary: Vocabulary, label_smoothing: float = 0.1) -> None:
         super().__init__(config, vocabulary, label_smoothing)
-        self.reveal = RevealConfig()
         self.glancing_share: Tensor | None = None
         """The share of wrong positions that glancing reveals now; a tensor, because captured steps read it."""
 
     def set_progress(self, progress: float) -> None:
         """As in `System`."""
-        share = self.reveal.glancing_share(progress)
+        share = self.options.reveal.glancing_share(progress)
         if self.glancing_share is None:
             self.glancing_share = torch.tensor(share, device=self.device)
         else:
@@ -119,6 +157,6 @@ class Alignment(CTC):
             glanced_B = (self.glancing_share * wrong_B).long()
         else:
             glanced_B = torch.zeros_like(wrong_B)
-        is_glanced_B = kind_B < self.reveal.partial + self.reveal.glancing
-        rest_B = torch.where(is_glanced_B, glanced_B, 0)
-        return torch.where(kind_B < self.reveal.partial, partial_B, rest_B)
+        reveal = self.options.reveal
+        glanced_or_none_B = torch.where(kind_B < reveal.partial + reveal.glancing, glanced_B, 0)
+        return torch.where(kind_B < reveal.partial, partial_B, glanced_or_none_B)

@@ -15,14 +15,30 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from maskpredict.bounds import Share
+from maskpredict.config import check_bounds
+from maskpredict.corpus.dataset import ParallelIds
 from maskpredict.model.batch import Batch, Tokens
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.layout import Layout, Padded
 from maskpredict.model.transformer import initialise
-from maskpredict.systems import Vocabulary
+from maskpredict.systems import TrainingOptions, Vocabulary
 from maskpredict.systems.base import EncoderOutput, Loss, System
 from maskpredict.systems.bigram_matches import unmatched_bigrams
 from maskpredict.systems.ctc_lattice import LatticeInputs, negative_log_likelihood
+from maskpredict.systems.unalignable import warn_of_unalignable
+
+
+@dataclass(frozen=True)
+class CTCOptions(TrainingOptions):
+    """Options of CTC training."""
+
+    bigram_matches: Share = 0.0
+    """Share of expected bigram matches (Shao & Feng, 2022) in the loss of a ctc or alignment model where nothing is
+    shown; the rest is the likelihood. For a short training at the end, from a trained model."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
 
 
 @dataclass(frozen=True)
@@ -47,13 +63,13 @@ class CTC(System):
     name: ClassVar[str] = "ctc"
     loss_parts: ClassVar[tuple[str, ...]] = ("word",)
     decodes_tokens: ClassVar[bool] = False
+    options_type: ClassVar[type[TrainingOptions]] = CTCOptions
+    options: CTCOptions
 
     def __init__(self, config: ModelConfig, vocabulary: Vocabulary, label_smoothing: float = 0.1) -> None:
         super().__init__(config, vocabulary, label_smoothing)
         self.split = nn.Linear(config.width, config.ctc_positions * config.width)
         initialise(self.split)
-        self.bigram_matches = 0.0
-        """Share of the loss that is that of `bigram_matches.py`."""
 
     @property
     def blank(self) -> int:
@@ -68,6 +84,10 @@ class CTC(System):
         lattice = self.lattice_inputs(logits_NV, self.wanted(layout, batch.target), layout, batch.target)
         losses = self.lattice_loss(lattice, layout, batch.target)
         return losses.summed(self.with_bigrams(losses.nll_B, lattice, logits_NV, layout))
+
+    def check_pairs(self, pairs: ParallelIds) -> None:
+        """As in `System`: targets with more words than positions have no alignment."""
+        warn_of_unalignable(pairs, self.config.ctc_positions)
 
     def encode(self, source: Tokens) -> EncoderOutput:
         """As in `System`: `ctc_positions` decoder inputs for each source position."""
@@ -112,10 +132,10 @@ class CTC(System):
 
         Their share of all bigrams counts once for each word of the target, as the negative log-likelihood does.
         """
-        if not self.bigram_matches:
+        if not self.options.bigram_matches:
             return nll_B
         unmatched_B = inputs.word_counts_B * unmatched_bigrams(inputs, logits_NV, layout, self.blank)
-        return torch.lerp(nll_B, unmatched_B, self.bigram_matches)
+        return torch.lerp(nll_B, unmatched_B, self.options.bigram_matches)
 
     def lattice_loss(self, inputs: LatticeInputs, layout: Layout, target: Tokens) -> TargetLosses:
         """Return the negative log-likelihood of the targets that have an alignment."""
