@@ -82,7 +82,7 @@ def _converted(checkpoint: Checkpoint, family: Family, bpe_codes: Path | None) -
     tokenizers = read_tokenizers(checkpoint.path.parent, languages, family.symbols, family.special, rows, merges)
     name = family.system(checkpoint)
     expected = parameter_shapes(name, config, *rows)  # before memory is taken for what the settings say
-    check_weights({part: weights[part].numpy() for part in expected if part in weights}, expected)
+    check_weights({part: weights[part] for part in expected if part in weights}, expected)
     system = find_system(name)(config, vocabulary_of(tokenizers))
     parameters = {name: weights[name] for name, _ in system.named_parameters() if name in weights}
     load_weights(system, parameters)
