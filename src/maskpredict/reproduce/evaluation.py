@@ -54,8 +54,8 @@ class SignedBleu:
 
 
 @dataclass(frozen=True)
-class ModelInForce:
-    """What computed translations: precision, device, settings after the model folder's own, and weights."""
+class ModelUsed:
+    """The model that made translations: precision, device, all decoding settings, and checksum of the weights."""
 
     compute_type: str
     device: str
@@ -155,13 +155,13 @@ class _Scoring:
             outputs = self._translate(translator, setting, self._texts(split).source, task)
             if outputs is None:
                 return False
-            computed = ModelInForce(
+            model_used = ModelUsed(
                 self.config.compute_type,
                 device_name(translator.engine),
                 to_dict(resolve_settings(translator.system, translator.generation, setting)),
                 checksum_of(find_model(model) / WEIGHTS_FILE),
             )
-            self._score(system, setting, split, outputs, time.monotonic() - started, computed)
+            self._score(system, setting, split, outputs, time.monotonic() - started, model_used)
         return True
 
     def score_outside(self, translate: OutsideTranslate, progress: Progress) -> None:
@@ -171,8 +171,8 @@ class _Scoring:
             started, sources = time.monotonic(), self._texts(split).source
             outputs = translate(setting, sources)
             task.advance(len(outputs))
-            computed = ModelInForce("its own", self.config.device)
-            self._score("teacher", setting, split, outputs, time.monotonic() - started, computed)
+            model_used = ModelUsed("its own", self.config.device)
+            self._score("teacher", setting, split, outputs, time.monotonic() - started, model_used)
 
     def _missing(self, system: str, settings: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], str]]:
         """Settings and splits without a score."""
@@ -200,7 +200,7 @@ class _Scoring:
         split: str,
         outputs: list[str],
         seconds: float,
-        computed: ModelInForce,
+        model_used: ModelUsed,
     ) -> None:
         bleu = self._bleu(split, outputs, self.config.normalize)
         score = SplitScore(
@@ -211,11 +211,11 @@ class _Scoring:
             bleu=bleu.bleu,
             signature=bleu.signature,
             seconds=round(seconds, 2),
-            compute_type=computed.compute_type,
-            device=computed.device,
+            compute_type=model_used.compute_type,
+            device=model_used.device,
             versions=versions(),
-            in_force=computed.settings,
-            weights=computed.weights,
+            in_force=model_used.settings,
+            weights=model_used.weights,
             also={name: self._bleu(split, outputs, name) for name in self.config.normalize_also},
         )
         _write(self.results, score, outputs)

@@ -69,7 +69,7 @@ class AlignmentOptions(CTCOptions):
 
 @dataclass(frozen=True)
 class Revealed:
-    """What each position of a batch shows, in the shape of the layout's ids."""
+    """An alignment of each target, and the part of it that the model sees, in the shape of the layout's ids."""
 
     tokens: Tensor
     """A word, or the blank as the model predicts it."""
@@ -109,38 +109,38 @@ class Alignment(CTC):
         """
         encoding, layout = self.encode(batch.source), self.stretched(batch.source.layout)
         assert encoding.states_BTD is not None
-        wanted_NC = self.wanted(layout, batch.target)
+        labels_NC = self.lattice_labels(layout, batch.target)
         with torch.no_grad():
-            revealed = self._revealed(encoding, layout, wanted_NC, batch.target)
-        decoder_inputs = self.with_seen(encoding.states_BTD, revealed.as_input(self.special))
+            revealed = self._revealed(encoding, layout, labels_NC, batch.target)
+        decoder_inputs = self.add_words(encoding.states_BTD, revealed.as_input(self.special))
         logits_NV = self.position_logits(decoder_inputs, encoding, layout)
-        lattice = self.lattice_inputs(logits_NV, wanted_NC, layout, batch.target)
+        lattice = self.lattice_inputs(logits_NV, labels_NC, layout, batch.target)
         # A shown position has its token for certain: only hidden ones carry probability.
-        given_NC = torch.where(wanted_NC == revealed.tokens.flatten()[:, None], 0.0, NEVER)
+        given_NC = torch.where(labels_NC == revealed.tokens.flatten()[:, None], 0.0, NEVER)
         scores_NC = torch.where(revealed.shown.flatten()[:, None], given_NC, lattice.scores_NC)
         losses = self.lattice_loss(replace(lattice, scores_NC=scores_NC), layout, batch.target)
-        shows_B = torch.zeros_like(layout.lengths_B).index_add_(
+        shown_counts_B = torch.zeros_like(layout.lengths_B).index_add_(
             0, layout.rows.flatten(), revealed.shown.flatten().long()
         )
-        hidden_B = self.with_bigrams(losses.nll_B, lattice, logits_NV, layout)
-        return losses.summed(torch.where(shows_B > 0, losses.nll_B, hidden_B))
+        hidden_losses_B = self.with_bigrams(losses.nll_B, lattice, logits_NV, layout)
+        return losses.summed(torch.where(shown_counts_B > 0, losses.nll_B, hidden_losses_B))
 
     def decoder_inputs(self, encoding: EncoderOutput, tokens_BT: Tensor, target: Padded, owner_B: Tensor) -> Tensor:
         """As in `System`: the split encoder states, plus the words and blanks (BOS) of the draft."""
-        return self.with_seen(super().decoder_inputs(encoding, tokens_BT, target, owner_B), tokens_BT)
+        return self.add_words(super().decoder_inputs(encoding, tokens_BT, target, owner_B), tokens_BT)
 
-    def with_seen(self, states: Tensor, seen: Tensor) -> Tensor:
+    def add_words(self, states: Tensor, seen: Tensor) -> Tensor:
         """Return states [..., D] plus the embeddings of ids [...]; MASK adds nothing."""
         words = self.transformer.target.words(seen)
         return states + torch.where((seen == self.special.mask)[..., None], 0.0, words)
 
-    def _revealed(self, encoding: EncoderOutput, layout: Layout, wanted_NC: Tensor, target: Tokens) -> Revealed:
+    def _revealed(self, encoding: EncoderOutput, layout: Layout, labels_NC: Tensor, target: Tokens) -> Revealed:
         """Return the best alignments of the targets in a fully hidden pass, and what to show of them."""
         assert encoding.states_BTD is not None
         logits_NV = self.position_logits(encoding.states_BTD, encoding, layout)
-        best_BT = best_alignments(self.lattice_inputs(logits_NV, wanted_NC, layout, target))
+        best_BT = best_alignments(self.lattice_inputs(logits_NV, labels_NC, layout, target))
         best_N = best_BT[layout.rows.flatten(), layout.positions.flatten()]
-        tokens = wanted_NC.gather(1, best_N[:, None]).view(layout.rows.shape)
+        tokens = labels_NC.gather(1, best_N[:, None]).view(layout.rows.shape)
         wrong_N = (logits_NV.argmax(-1) != tokens.flatten()) & layout.valid.flatten()
         return Revealed(tokens, random_subset(layout, self._shown_counts(layout, wrong_N)))
 

@@ -43,7 +43,7 @@ class CTCOptions(TrainingOptions):
 
 @dataclass(frozen=True)
 class TargetLosses:
-    """What each target of a batch costs."""
+    """Losses of each target of a batch."""
 
     nll_B: Tensor
     """Negative log-likelihoods; 0 for targets that do not count."""
@@ -73,7 +73,7 @@ class CTC(System):
 
     @property
     def blank(self) -> int:
-        """Id of the blank: MASK, which no target has."""
+        """Id of the blank: MASK, which does not occur in targets."""
         return self.special.mask
 
     def loss(self, batch: Batch) -> Loss:
@@ -81,7 +81,7 @@ class CTC(System):
         encoding, layout = self.encode(batch.source), self.stretched(batch.source.layout)
         assert encoding.states_BTD is not None
         logits_NV = self.position_logits(encoding.states_BTD, encoding, layout)
-        lattice = self.lattice_inputs(logits_NV, self.wanted(layout, batch.target), layout, batch.target)
+        lattice = self.lattice_inputs(logits_NV, self.lattice_labels(layout, batch.target), layout, batch.target)
         losses = self.lattice_loss(lattice, layout, batch.target)
         return losses.summed(self.with_bigrams(losses.nll_B, lattice, logits_NV, layout))
 
@@ -114,23 +114,23 @@ class CTC(System):
         hidden = self.transformer.decode_states(inputs, layout, encoding.memory, encoding.layout, causal=False)
         return self.transformer.output(hidden.flatten(0, -2)).float()
 
-    def wanted(self, layout: Layout, target: Tokens) -> Tensor:
+    def lattice_labels(self, layout: Layout, target: Tokens) -> Tensor:
         """Return the ids [N, C] that each position may have: the blank, then the words of its target."""
         words_BL = target.layout.spread(target.ids)
         blanks_B1 = torch.full_like(words_BL[:, :1], self.blank)
         return torch.cat([blanks_B1, words_BL], 1)[layout.rows.flatten()]
 
-    def lattice_inputs(self, logits_NV: Tensor, wanted_NC: Tensor, layout: Layout, target: Tokens) -> LatticeInputs:
+    def lattice_inputs(self, logits_NV: Tensor, labels_NC: Tensor, layout: Layout, target: Tokens) -> LatticeInputs:
         """Return log-probabilities of the blank and the target's words at each position."""
-        scores_NC = logits_NV.gather(1, wanted_NC) - logits_NV.logsumexp(-1, keepdim=True)
+        scores_NC = logits_NV.gather(1, labels_NC) - logits_NV.logsumexp(-1, keepdim=True)
         places = torch.arange(len(logits_NV), device=logits_NV.device).view(layout.rows.shape)
         words_BL = target.layout.spread(target.ids)
         return LatticeInputs(scores_NC, layout.spread(places), layout.lengths_B, words_BL, target.layout.lengths_B)
 
     def with_bigrams(self, nll_B: Tensor, inputs: LatticeInputs, logits_NV: Tensor, layout: Layout) -> Tensor:
-        """Return the losses [B] of targets of which no position is shown, with the bigrams that do not match in them.
+        """Mix the negative log-likelihoods [B] of fully hidden targets with the share of unmatched bigrams.
 
-        Their share of all bigrams counts once for each word of the target, as the negative log-likelihood does.
+        That share is multiplied by the number of words, over which the negative log-likelihood is a sum, too.
         """
         if not self.options.bigram_matches:
             return nll_B

@@ -81,11 +81,11 @@ class Insertion(System):
 
         missing_N = (layout.valid & ~kept).flatten()
         weights_N = middle_weights(layout.positions.flatten(), places_N, missing_N, self.options.order.temperature)
-        wanted_M = _sums(logits_MV[places_N, target] * weights_N, places_N)
+        target_logits_M = _sums(logits_MV[places_N, target] * weights_N, places_N)
         complete_M = _sums(missing_N.float(), places_N) == 0
-        wanted_M = torch.where(complete_M, logits_MV[:, self.special.eos], wanted_M)
+        target_logits_M = torch.where(complete_M, logits_MV[:, self.special.eos], target_logits_M)
         norm_M = logits_MV.logsumexp(-1)
-        plain_M, uniform_M = norm_M - wanted_M, norm_M - logits_MV.mean(-1)
+        plain_M, uniform_M = norm_M - target_logits_M, norm_M - logits_MV.mean(-1)
         smooth_M = (1 - self.label_smoothing) * plain_M + self.label_smoothing * uniform_M
         share_M = canvas.valid.flatten() / canvas.lengths_B[canvas.rows.flatten()].clamp(min=1)
         word = (plain_M.detach() * share_M).sum()

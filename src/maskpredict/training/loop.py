@@ -172,11 +172,11 @@ class Run:
             slot=self.system.reserves_slot,
             seed=self.config.seed,
         )
-        feed = UpdateLoader(batches, parts, self.group.rank, self.group.world_size)
+        loader = UpdateLoader(batches, parts, self.group.rank, self.group.world_size)
         if captured:
             compiled = self.config.engine != "captured"
-            return CapturedEngine(self.system, self.dtype, batch.max_length, compiled=compiled), feed
-        return EagerEngine(self.system, self.dtype, batch.max_length, self.scaler), feed
+            return CapturedEngine(self.system, self.dtype, batch.max_length, compiled=compiled), loader
+        return EagerEngine(self.system, self.dtype, batch.max_length, self.scaler), loader
 
     def make_updates(self, task: Task, stop: Callable[[], bool]) -> None:
         """Make updates until the run is finished or `stop()` is True; then save a checkpoint."""
