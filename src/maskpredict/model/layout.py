@@ -149,9 +149,9 @@ class Packed:
     def compacted(self, kept: Tensor) -> tuple[Packed, Tensor]:
         """Return the layout of the kept tokens, moved to the front, and each token's index into it.
 
-        The index of a token that is not kept is that of the next kept one of its sentence. The number of tokens stays the
-        same, for CUDA graphs. So there are as many rows of padding behind the rows of the sentences: each has the room of
-        the tokens that its sentence has lost.
+        The index of a token that is not kept is that of the next kept one of its sentence. The number of tokens stays
+        the same, for CUDA graphs. So there are as many rows of padding behind the rows of the sentences: each has the
+        room of the tokens that its sentence has lost.
         """
         kept_N = kept & self.valid
         counts_B = torch.zeros_like(self.lengths_B).index_add_(0, self.rows, kept_N.long())

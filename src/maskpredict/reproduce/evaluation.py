@@ -28,6 +28,7 @@ from maskpredict.corpus.dataset import Dataset, ParallelTexts
 from maskpredict.decoding.engine import Engine
 from maskpredict.evaluate.normalization import normalize
 from maskpredict.evaluate.scores import score_corpus
+from maskpredict.json_file import json_text
 from maskpredict.model.folder import WEIGHTS_FILE
 from maskpredict.new_file import new_file
 from maskpredict.progress import Progress, Task
@@ -107,7 +108,7 @@ def read_scores(results: Path) -> list[SplitScore]:
 
 def scores_text(results: Path) -> str:
     """All scores in a folder as JSON text."""
-    return json.dumps([asdict(score) for score in read_scores(results)], indent=2, ensure_ascii=False) + "\n"
+    return json_text([asdict(score) for score in read_scores(results)])
 
 
 def evaluate(
@@ -250,7 +251,7 @@ def _write(results: Path, score: SplitScore, outputs: Sequence[str]) -> None:
     with new_file(results / f"{score.name}.txt") as file:
         file.write("".join(f"{line}\n" for line in outputs).encode())
     with new_file(results / f"{score.name}.json") as file:
-        file.write((json.dumps(asdict(score), indent=2, ensure_ascii=False) + "\n").encode())
+        file.write(json_text(asdict(score)).encode())
 
 
 def _natural(name: str) -> list[str | int]:
