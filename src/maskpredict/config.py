@@ -12,7 +12,8 @@ refused, the comments of a dumped configuration, the help of the command line.
     config = load_config(TrainConfig, Path("train.yaml"), ["steps=1000"])
 
 Fields may be scalars, `Path`, `Literal`, unions, other dataclasses, and lists, tuples and dicts of these. Numbers may
-have bounds (`maskpredict.bounds`).
+have bounds (`maskpredict.bounds`). A dataclass whose keys stand beside those of the class
+around it is a field with the metadata `FLAT`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import functools
 import inspect
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -34,8 +35,20 @@ from maskpredict.errors import UserError
 from maskpredict.yaml_dialect import inline_yaml, parse_yaml
 
 T = TypeVar("T")
+FLAT = "flat"
+"""Metadata key of a field with a dataclass whose keys stand beside those of the class around it, without a level of
+their own. The metadata is a function from all settings to `FlatKeys`."""
 _LONGEST_SHOWN = 200
 """Characters of a wrong value in an error message."""
+
+
+@dataclasses.dataclass(frozen=True)
+class FlatKeys:
+    """The dataclass of a field with the metadata `FLAT`."""
+
+    kind: type[Any]
+    ignored: Collection[str] = ()
+    """Keys that are neither used nor refused as unknown."""
 
 
 def load_config(
@@ -86,12 +99,21 @@ def check_bounds(instance: Any) -> None:
 
 def to_dict(instance: Any) -> dict[str, Any]:
     """The configuration as plain dicts, lists and scalars, ready for YAML or JSON."""
-    return {name: _plain(getattr(instance, name)) for name in _settings(instance)}
+    plain: dict[str, Any] = {}
+    for name, field in _settings(instance).items():
+        value = _plain(getattr(instance, name))
+        plain |= value if FLAT in field.metadata else {name: value}
+    return plain
 
 
 def dump_config(instance: Any) -> str:
     """YAML that loads back to an equal instance, each key followed by the first paragraph of its explanation."""
     return "\n".join(_block(instance) or ["{}"]) + "\n"
+
+
+def keys_of(cls: type[Any]) -> list[str]:
+    """The keys that a mapping may have for this class, without those of flat fields."""
+    return [name for name, field in _settings(cls).items() if FLAT not in field.metadata]
 
 
 @functools.cache
@@ -124,11 +146,17 @@ def _build(cls: type[Any], mapping: Mapping[str, Any], key: str, base: Any) -> A
     """An instance of `cls`; values missing in `mapping` come from `base`, if any, or from the defaults of the class."""
     hints = _hints(cls)  # type: ignore[arg-type]  # mypy takes type[Any] for something without a hash
     fields = _settings(cls)
+    flat = {name: field.metadata[FLAT](mapping) for name, field in fields.items() if FLAT in field.metadata}
+    known = [*keys_of(cls), *(name for keys in flat.values() for name in keys_of(keys.kind))]
     for name in mapping:
-        if name not in fields:
-            raise _unknown_key(key, str(name), list(fields))
+        if name not in known and not any(name in keys.ignored for keys in flat.values()):
+            raise _unknown_key(key, str(name), known)
     values = {}
     for name, field in fields.items():
+        if name in flat:
+            inner = {name: mapping[name] for name in keys_of(flat[name].kind) if name in mapping}
+            values[name] = _build(flat[name].kind, inner, key, None)
+            continue
         default = getattr(base, name) if base is not None else _default(field)
         if name in mapping:
             values[name] = _convert(hints[name], mapping[name], _join(key, name), default)
@@ -148,8 +176,8 @@ def _hints(cls: type[Any]) -> dict[str, Any]:
 
 def _check_fields(instance: Any, key: str) -> None:
     hints = _hints(type(instance))  # type: ignore[arg-type]
-    for name in _settings(instance):
-        _check_value(hints[name], getattr(instance, name), _join(key, name))
+    for name, field in _settings(instance).items():
+        _check_value(hints[name], getattr(instance, name), key if FLAT in field.metadata else _join(key, name))
 
 
 def _check_value(kind: Any, value: Any, key: str) -> None:
@@ -327,8 +355,7 @@ def _plain(value: Any) -> Any:
 def _block(value: Any) -> list[str]:
     """Indented lines of a value that contains dataclasses; none for a value that fits on the line of its key."""
     if dataclasses.is_dataclass(value):
-        docs = field_docs(type(value))  # type: ignore[arg-type]
-        entries = [_entry(n, getattr(value, n), _first_paragraph(docs.get(n, ""))) for n in _settings(value)]
+        entries = _entries(value)
     elif isinstance(value, dict) and any(map(_block, value.values())):
         entries = [_entry(_shown(key), item, "") for key, item in value.items()]
     elif isinstance(value, list | tuple) and any(map(_block, value)):
@@ -336,6 +363,17 @@ def _block(value: Any) -> list[str]:
     else:
         entries = []
     return [line for lines in entries for line in lines]
+
+
+def _entries(instance: Any) -> list[list[str]]:
+    """Lines of each field of a dataclass."""
+    docs = field_docs(type(instance))  # type: ignore[arg-type]
+    entries: list[list[str]] = []
+    for name, field in _settings(instance).items():
+        value = getattr(instance, name)
+        doc = _first_paragraph(docs.get(name, ""))
+        entries += _entries(value) if FLAT in field.metadata else [_entry(name, value, doc)]
+    return entries
 
 
 def _first_paragraph(text: str) -> str:

@@ -1,4 +1,4 @@
-"""JSON files of unknown origin: bounded in size, and damaged in no other way than by a `ValueError`."""
+"""JSON: files of unknown origin, bounded in size and refused with a `ValueError` if damaged; and text for our own."""
 
 from __future__ import annotations
 
@@ -25,3 +25,8 @@ def parse_json(content: bytes) -> Any:
         return json.loads(content.decode("utf-8"))
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def json_text(content: Any) -> str:
+    """Return indented JSON that ends in a newline."""
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from maskpredict.decoding.candidates import Finished
+from maskpredict.decoding.candidates import CompletedDraft
 from maskpredict.decoding.engine import StartedBatch
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.masked import MaskedDecoder
@@ -17,14 +17,14 @@ from maskpredict.systems.base import System
 
 REQUESTS = [Request((5, 6, 7, 2)), Request((9, 2))]
 SETTINGS = MaskPredictSettings(iterations=3, length_candidates=2, suppress_tokens=(0, 1, 4))
-FIRST = [Finished([6, 2], [-0.4, -0.2], -0.3, 3, []), Finished([7, 8, 2], [-0.1, -0.2, -0.3], -0.2, 3, [])]
-SECOND = [Finished([9, 2], [-1.0, -1.0], -1.0, 3, [])]
+FIRST = [CompletedDraft([6, 2], [-0.4, -0.2], -0.3, 3, []), CompletedDraft([7, 8, 2], [-0.1, -0.2, -0.3], -0.2, 3, [])]
+SECOND = [CompletedDraft([9, 2], [-1.0, -1.0], -1.0, 3, [])]
 
 
 class AtOnce(TorchEngine):
     """Has the answer as soon as it is waited for, or has none."""
 
-    answer: list[list[Finished]] | None = None
+    answer: list[list[CompletedDraft]] | None = None
 
     def start(self, requests: Sequence[Request], settings: MaskPredictSettings) -> StartedBatch | None:
         return lambda: self.answer

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskpredict.decoding.candidates import Finished, candidate_lengths, likely_count, ranked
+from maskpredict.decoding.candidates import CompletedDraft, candidate_lengths, likely_count, ranked
 from maskpredict.decoding.settings import MaskPredictSettings
 
 
@@ -60,13 +60,18 @@ def test_candidates_agree_with_a_plain_reading_of_the_rule(rows: list[list[float
     assert candidate_lengths(np.array(rows, dtype=np.float32), count, longest=11) == expected
 
 
-def finished(token: int, score: float, *, set_aside: bool = False, length_log_prob: float = 0.0) -> Finished:
+def finished(token: int, score: float, *, ranks_last: bool = False, length_log_prob: float = 0.0) -> CompletedDraft:
     """A candidate of one word and the end mark."""
-    return Finished([token, 2], [score, score], score, 3, [], set_aside, length_log_prob)
+    return CompletedDraft([token, 2], [score, score], score, 3, [], ranks_last, length_log_prob)
 
 
 def test_candidates_that_were_set_aside_rank_behind_all_others() -> None:
-    rows = [finished(5, -0.1, set_aside=True), finished(6, -0.9), finished(7, -0.2, set_aside=True), finished(8, -0.5)]
+    rows = [
+        finished(5, -0.1, ranks_last=True),
+        finished(6, -0.9),
+        finished(7, -0.2, ranks_last=True),
+        finished(8, -0.5),
+    ]
     best_first = ranked(rows, MaskPredictSettings(num_hypotheses=4))
     assert [hypothesis.ids[0] for hypothesis in best_first] == [8, 6, 5, 7]
     assert all(hypothesis.lengths == (2, 2, 2, 2) and hypothesis.passes == 3 for hypothesis in best_first)

@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from maskpredict.decoding.completion import DraftCompleter
 from maskpredict.decoding.engine import Prediction, Query
-from maskpredict.decoding.finish import Finisher
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.special_ids import SpecialIds
 
@@ -70,8 +70,8 @@ class InventedSources:
     ids=str,
 )
 def test_drafts_are_completed_on_their_device(settings: dict[str, Any]) -> None:
-    finisher = Finisher(InventedSources(), SPECIAL, MaskPredictSettings(**settings))
-    expected = finisher.finish(DRAFTS, [0, 0, 1])
+    completer = DraftCompleter(InventedSources(), SPECIAL, MaskPredictSettings(**settings))
+    expected = completer.complete(DRAFTS, [0, 0, 1])
     with torch.device("meta"):
-        assert finisher.finish(DRAFTS, [0, 0, 1]) == expected
+        assert completer.complete(DRAFTS, [0, 0, 1]) == expected
     assert [len(row.ids) for row in expected] == [5, 4, 4]

@@ -130,10 +130,10 @@ def test_decoding_step_by_step_equals_the_whole_causal_pass(
     assert isinstance(source.layout, Padded)
     whole = hidden(transformer, source, target, causal=True)
     memory = transformer.memory(transformer.encode(source.ids, source.layout))
-    past = transformer.new_past(len(SOURCES), 1, 8)
+    caches = transformer.new_caches(len(SOURCES), 1, 8)
     for time in range(6):
         seen = (torch.arange(8) <= time).expand(len(SOURCES), 1, 8)
-        step = transformer.decode_step(target.ids[:, time : time + 1], time, past, seen, memory, source.layout)
+        step = transformer.decode_step(target.ids[:, time : time + 1], time, caches, seen, memory, source.layout)
         torch.testing.assert_close(step[:, 0], whole[:, time], rtol=1e-4, atol=1e-5)
 
 

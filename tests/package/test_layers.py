@@ -136,7 +136,7 @@ def test_a_part_without_a_floor_is_noticed(tmp_path: Path) -> None:
         "maskpredict.config",
         "maskpredict.cli",
         "maskpredict.runtime.translator",
-        *sorted({f"maskpredict.{entry.decodes.split(':')[0]}" for entry in SYSTEMS.values()}),
+        *sorted({entry.decoder.split(":")[0] for entry in SYSTEMS.values()}),
     ],
 )
 def test_importing_does_not_load_torch(module: str) -> None:

@@ -118,3 +118,10 @@ def test_a_recipe_is_no_other_configuration() -> None:
 def test_settings_that_are_off_are_not_in_records_which_so_outlive_their_invention(tmp_path: Path) -> None:
     for state in stage_states(load_recipe(RECIPES / "toy.yaml"), tmp_path):
         assert not {"corpus_weights", "bigram_matches"} & state.values.keys()
+
+
+def test_records_of_every_training_name_the_options_that_all_systems_once_had(tmp_path: Path) -> None:
+    states = {state.stage.name: state for state in stage_states(load_recipe(RECIPES / "toy.yaml"), tmp_path)}
+    for name in ("teacher", "student"):
+        assert states[name].values["reveal"]["partial"] == 0.3
+        assert states[name].values["order"] == {"temperature": 1.0}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from maskpredict.decoding.candidates import Finished, ranked
+from maskpredict.decoding.candidates import CompletedDraft, ranked
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.errors import UserError
 from maskpredict.runtime.translator import Translator
@@ -21,7 +21,10 @@ def cmlm(cmlm_folder: Path) -> Translator:
 
 
 def test_a_likelier_length_makes_up_for_less_confident_words() -> None:
-    sure, likely = Finished([5], [-0.1], -0.1, 1, [], length_log_prob=-3.0), Finished([6, 2], [-0.2] * 2, -0.2, 1, [])
+    sure, likely = (
+        CompletedDraft([5], [-0.1], -0.1, 1, [], length_log_prob=-3.0),
+        CompletedDraft([6, 2], [-0.2] * 2, -0.2, 1, []),
+    )
     by_words, by_both = (ranked([sure, likely], MaskPredictSettings(length_weight=weight)) for weight in (0.01, 0.1))
     assert by_words[0].ids == [5]
     assert by_both[0].ids == [6, 2]

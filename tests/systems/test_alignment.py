@@ -17,9 +17,8 @@ from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens, pad
 from maskpredict.model.layout import Padded
 from maskpredict.model.module_weights import load_weights, weights_of
-from maskpredict.systems.alignment import Alignment, Revealed
+from maskpredict.systems.alignment import Alignment, AlignmentOptions, RevealConfig, Revealed
 from maskpredict.systems.base import System
-from maskpredict.systems.reveal_config import RevealConfig
 from maskpredict.training.engine import mixed_precision
 
 CPU = torch.device("cpu")
@@ -40,7 +39,7 @@ HIDDEN, PARTIAL, GLANCING = (
 def model(make_system: Callable[..., System]) -> Alignment:
     system = make_system("alignment", seed=2)
     assert isinstance(system, Alignment)
-    system.reveal = PARTIAL
+    system.options = AlignmentOptions(reveal=PARTIAL)
     return system
 
 
@@ -132,7 +131,7 @@ def test_fully_hidden_it_is_ctc_with_the_same_weights(
 ) -> None:
     ctc, requests = make_system("ctc", seed=3), [Request(source) for source in sources]
     load_weights(model, weights_of(ctc))
-    model.reveal = HIDDEN
+    model.options = AlignmentOptions(reveal=HIDDEN)
     torch.testing.assert_close(model.loss(batch()).total, ctc.loss(batch()).total)
     one_pass = AlignmentSettings(iterations=1, suppress_tokens=SUPPRESSED)
     expected = decoder_of(ctc).translate(requests, OnePassSettings(suppress_tokens=SUPPRESSED))
@@ -156,7 +155,7 @@ def test_partly_revealed_sentences_show_any_number_of_positions_but_all(
 def test_glancing_shows_a_share_of_what_is_wrong_that_falls_during_the_run(
     model: Alignment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model.reveal, reveals = GLANCING, record_reveals(monkeypatch)
+    model.options, reveals = AlignmentOptions(reveal=GLANCING), record_reveals(monkeypatch)
     model.train()
     shown = []
     for progress in (0.0, 0.5, 1.0):
@@ -188,7 +187,7 @@ def wrong_positions(model: Alignment, row: int) -> int:
 
 
 def test_validation_glances_at_nothing(model: Alignment, monkeypatch: pytest.MonkeyPatch) -> None:
-    model.reveal, reveals = GLANCING, record_reveals(monkeypatch)
+    model.options, reveals = AlignmentOptions(reveal=GLANCING), record_reveals(monkeypatch)
     model.loss(batch())
     assert not reveals[-1].shown.any()
 
@@ -293,7 +292,7 @@ def test_a_sentence_that_shows_all_its_positions_costs_nothing(
 
 @pytest.mark.parametrize("reveal", [HIDDEN, PARTIAL], ids=["hidden", "partial"])
 def test_in_half_precision_the_sum_is_as_exact_as_the_logits(model: Alignment, reveal: RevealConfig) -> None:
-    model.reveal = reveal
+    model.options = AlignmentOptions(reveal=reveal)
     losses = []
     for dtype in (torch.float32, torch.bfloat16):
         torch.manual_seed(4)
@@ -312,7 +311,7 @@ def test_there_is_one_translation() -> None:
 
 
 def test_packed_rows_have_the_loss_of_padded_ones(model: Alignment, pack: Callable[..., Tokens]) -> None:
-    model.reveal = HIDDEN
+    model.options = AlignmentOptions(reveal=HIDDEN)
     packed = Batch(pack(SOURCES[:3], [3, 0]), pack(TARGETS[:3], [5, 0]))
     padded = Batch(pad(SOURCES[:3], 0, CPU), pad(TARGETS[:3], 0, CPU))
     torch.testing.assert_close(model.loss(packed).total, model.loss(padded).total, rtol=1e-5, atol=1e-4)
@@ -335,7 +334,7 @@ def test_packed_rows_reveal_alignments_of_their_targets(
 
 
 def test_a_training_step_can_be_compiled_in_one_piece(model: Alignment, pack: Callable[..., Tokens]) -> None:
-    model.reveal = RevealConfig(partial=0.4, glancing=0.4)
+    model.options = AlignmentOptions(reveal=RevealConfig(partial=0.4, glancing=0.4))
     model.train()
     model.set_progress(0.3)
     packed = Batch(pack(SOURCES, [3, 0]), pack(TARGETS, [5, 0]))
@@ -349,7 +348,7 @@ def test_a_training_step_can_be_compiled_in_one_piece(model: Alignment, pack: Ca
 def test_a_compiled_step_follows_the_falling_share_without_compiling_again(
     model: Alignment, pack: Callable[..., Tokens]
 ) -> None:
-    model.reveal = GLANCING
+    model.options = AlignmentOptions(reveal=GLANCING)
     model.train()
     compiler = CompileCounter()
     step = torch.compile(lambda batch: model.loss(batch).total, fullgraph=True, dynamic=False, backend=compiler)

@@ -12,12 +12,11 @@ from torch import Tensor
 
 from maskpredict.model.batch import Batch, Tokens, pad
 from maskpredict.model.layout import Packed, Padded
-from maskpredict.systems.alignment import Alignment
+from maskpredict.systems.alignment import Alignment, AlignmentOptions, RevealConfig
 from maskpredict.systems.base import System
 from maskpredict.systems.bigram_matches import unmatched_bigrams
-from maskpredict.systems.ctc import CTC
+from maskpredict.systems.ctc import CTC, CTCOptions
 from maskpredict.systems.ctc_lattice import LatticeInputs
-from maskpredict.systems.reveal_config import RevealConfig
 from maskpredict.training.engine import mixed_precision
 
 CPU = torch.device("cpu")
@@ -107,9 +106,8 @@ def test_it_takes_its_share_of_the_loss_where_nothing_is_shown(make_system: Call
     assert isinstance(system, CTC)
     totals = []
     for share in (0.0, 0.5, 1.0):
-        system.bigram_matches = share
-        if isinstance(system, Alignment):
-            system.reveal = RevealConfig(partial=0.0, glancing=0.0)
+        options = AlignmentOptions(share, RevealConfig(partial=0.0, glancing=0.0))
+        system.options = options if isinstance(system, Alignment) else CTCOptions(share)
         loss = system.loss(batch())
         assert int(loss.count) == 3 + 8
         totals.append(float(loss.total.detach()))
@@ -130,7 +128,7 @@ def test_sentences_that_show_something_keep_the_likelihood(
     monkeypatch.setattr(Alignment, "_shown_counts", lambda self, layout, wrong_N: torch.tensor([2, 2, 2]))
     totals = []
     for share in (0.0, 1.0):
-        system.bigram_matches = share
+        system.options = AlignmentOptions(share)
         torch.manual_seed(1)
         totals.append(float(system.loss(batch()).total.detach()))
     assert totals[0] == totals[1]
@@ -139,7 +137,7 @@ def test_sentences_that_show_something_keep_the_likelihood(
 def test_the_loss_can_be_compiled_in_one_piece(make_system: Callable[..., System], pack: Callable[..., Tokens]) -> None:
     system = make_system("ctc")
     assert isinstance(system, CTC)
-    system.bigram_matches = 0.5
+    system.options = CTCOptions(0.5)
     packed = Batch(pack(SOURCES, [3, 0]), pack(WANTED, [5, 0]))
     compiled = torch.compile(lambda: system.loss(packed).total, fullgraph=True, backend="aot_eager")
     torch.testing.assert_close(compiled(), system.loss(packed).total)

@@ -21,8 +21,7 @@ from maskpredict.errors import UserError
 from maskpredict.model.batch import Batch, Tokens, pad
 from maskpredict.model.folder import ModelFolder
 from maskpredict.systems.base import System
-from maskpredict.systems.insertion import Insertion, random_canvas
-from maskpredict.systems.order_config import OrderConfig
+from maskpredict.systems.insertion import Insertion, InsertionOptions, OrderConfig, random_canvas
 
 CPU = torch.device("cpu")
 EOS, SUPPRESSED = 2, (0, 1, 4)
@@ -58,7 +57,7 @@ def loss_of_one(model: Insertion, source: list[int], target: list[int], kept: li
     places = [place for place, keep in enumerate(kept) if keep]
     logits_TV = slots_of_one(model, source, [target[place] for place in places])
     log_probs_TV = logits_TV.log_softmax(-1)
-    temperature = model.order.temperature
+    temperature = model.options.order.temperature
     plain = uniform = 0.0
     for slot, (left, right) in enumerate(zip([-1, *places], places, strict=False)):
         span = range(left + 1, right)
@@ -79,7 +78,7 @@ def loss_of_one(model: Insertion, source: list[int], target: list[int], kept: li
 def test_the_loss_is_the_weighted_one_of_the_paper(
     model: Insertion, pack: Callable[..., Tokens], temperature: float | None, packed: bool
 ) -> None:
-    model.order = OrderConfig(temperature)
+    model.options = InsertionOptions(OrderConfig(temperature))
     source, target = (
         (pack(SOURCES, [3, 0]), pack(TARGETS, [5, 0])) if packed else (pad(SOURCES, 0, CPU), pad(TARGETS, 0, CPU))
     )

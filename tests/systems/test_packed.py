@@ -38,7 +38,7 @@ def test_a_packed_batch_has_the_loss_and_gradients_of_a_padded_one(
     targets: list[list[int]],
     norm: str,
 ) -> None:
-    monkeypatch.setattr(refinement, "OWN_GUESS_SHARE", 1.0)  # corruption would be drawn differently
+    monkeypatch.setattr(refinement, "PREDICTED_SHARE", 1.0)  # corruption would be drawn differently
     monkeypatch.setattr(refinement, "REFINEMENTS", 1)  # to save time
     system = make_system(name, norm=norm)
     slot = system.reserves_slot

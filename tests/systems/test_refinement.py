@@ -47,16 +47,18 @@ def log_probs_of_one(model: Refinement, source: Sequence[int], inputs: list[int]
     return length_BL[0], model.transformer.output(hidden[0, : len(inputs)]).log_softmax(-1)
 
 
-@pytest.mark.parametrize("own_guesses", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("predicted_share", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("refinements", [1, 3])
 def test_the_loss_is_that_of_a_guess_from_masks_and_of_its_corrections(
-    model: Refinement, monkeypatch: pytest.MonkeyPatch, own_guesses: float, refinements: int
+    model: Refinement, monkeypatch: pytest.MonkeyPatch, predicted_share: float, refinements: int
 ) -> None:
-    monkeypatch.setattr(refinement, "OWN_GUESS_SHARE", own_guesses)
+    monkeypatch.setattr(refinement, "PREDICTED_SHARE", predicted_share)
     monkeypatch.setattr(refinement, "REFINEMENTS", refinements)
     batch = Batch(pad(SOURCES, 0, CPU, slot=True), pad(TARGETS, 0, CPU))
     torch.manual_seed(7)
-    draws = [((torch.rand(3) < own_guesses).tolist(), corrupted(batch.target, 20).tolist()) for _ in range(refinements)]
+    draws = [
+        ((torch.rand(3) < predicted_share).tolist(), corrupted(batch.target, 20).tolist()) for _ in range(refinements)
+    ]
     torch.manual_seed(7)
     loss = model.loss(batch)
 
@@ -65,9 +67,9 @@ def test_the_loss_is_that_of_a_guess_from_masks_and_of_its_corrections(
         length_L, words_TV = log_probs_of_one(model, source, [MASK] * len(target))
         lengths = lengths - length_L[len(target)]
         passes = [words_TV]
-        for own_B, noisy_BT in draws:
-            flawed = passes[-1].argmax(-1).tolist() if own_B[row] else noisy_BT[row][: len(target)]
-            passes.append(log_probs_of_one(model, source, flawed)[1])
+        for use_predicted_B, noisy_BT in draws:
+            inputs = passes[-1].argmax(-1).tolist() if use_predicted_B[row] else noisy_BT[row][: len(target)]
+            passes.append(log_probs_of_one(model, source, inputs)[1])
         for words_TV in passes:
             for place, token in enumerate(target):
                 words = words - words_TV[place, token]

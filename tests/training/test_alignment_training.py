@@ -16,10 +16,10 @@ from maskpredict.corpus.dataset import ParallelIds
 from maskpredict.corpus.ids import IdsFile, IdsWriter
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder
-from maskpredict.training import unalignable
+from maskpredict.systems import unalignable
+from maskpredict.systems.unalignable import count_unalignable, warn_of_unalignable
 from maskpredict.training.config import TrainConfig
 from maskpredict.training.loop import train
-from maskpredict.training.unalignable import count_unalignable, warn_of_unalignable
 
 MakeConfig = Callable[..., TrainConfig]
 RECIPES = Path(maskpredict.__file__).parent / "recipes"
@@ -118,5 +118,5 @@ def test_bigram_matches_are_a_part_of_the_loss_of_alignments_alone(
     config = make_config("bigrams", system="alignment", steps=2, bigram_matches=0.5)
     assert train(config, quiet=True).model is not None
     assert all(record["loss"] < record["word"] for record in read_metrics(config.run))
-    with pytest.raises(UserError, match="bigram_matches is for ctc and alignment models, not for system=cmlm"):
+    with pytest.raises(UserError, match="bigram_matches is for system=alignment or ctc; leave it out"):
         make_config(bigram_matches=0.5)

@@ -186,12 +186,11 @@ def test_training_is_the_same_every_time_and_differs_with_the_seed(
     ids=str,
 )
 def test_a_mistake_is_named_and_leaves_no_run_folder(
-    make_config: MakeConfig, changes: dict[str, Any], sentence: str
+    make_config: MakeConfig, tmp_path: Path, changes: dict[str, Any], sentence: str
 ) -> None:
-    config = make_config(**changes)
     with pytest.raises(UserError, match=sentence):
-        train(config, quiet=True)
-    assert not Path(config.run).exists()
+        train(make_config("refused", **changes), quiet=True)
+    assert not (tmp_path / "refused").exists()
 
 
 def test_a_corpus_can_be_drawn_more_often_than_the_data_says(

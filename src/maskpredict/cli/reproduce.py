@@ -68,8 +68,8 @@ def reproduce(
     require("train", "`maskpredict reproduce`", ["torch", "tensorboard", "sacrebleu", "matplotlib"])
     from maskpredict.reproduce.publishing import publish
     from maskpredict.reproduce.recipe import load_recipe
-    from maskpredict.reproduce.run import is_main_process
     from maskpredict.reproduce.run import reproduce as run
+    from maskpredict.training.distributed import is_main_process
 
     path = config_path(recipe)
     outside = {

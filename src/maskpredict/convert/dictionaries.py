@@ -9,7 +9,8 @@ from maskpredict.bpe import BytePairs
 from maskpredict.dictionary import DictionaryTokenizer
 from maskpredict.errors import UserError
 from maskpredict.languages import Languages
-from maskpredict.tokenizer import SpecialIds, Tokenizers
+from maskpredict.special_ids import SpecialIds
+from maskpredict.tokenizer import Tokenizers
 
 _PADDED_TO = 8
 """fairseq pads vocabularies to a multiple of this with made-up words."""

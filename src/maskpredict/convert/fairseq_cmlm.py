@@ -7,8 +7,8 @@ import re
 from maskpredict.convert.checkpoint import Checkpoint
 from maskpredict.convert.family import Family
 from maskpredict.convert.layers import ArchitectureDefaults
+from maskpredict.special_ids import SpecialIds
 from maskpredict.systems.fairseq_cmlm import FairseqCMLM, FairseqRelativeCMLM
-from maskpredict.tokenizer import SpecialIds
 
 SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
 """Symbols that fairseq puts before every dictionary."""
@@ -22,7 +22,7 @@ def _system(checkpoint: Checkpoint) -> str:
 
 FAIRSEQ_CMLM = Family(
     name="fairseq-cmlm",
-    what="a CMLM of fairseq",
+    description="a CMLM of fairseq",
     architectures=re.compile(r"cmlm_transformer(_wmt_en_de)?"),
     symbols=SYMBOLS,
     special=SPECIAL,

@@ -10,7 +10,7 @@ from maskpredict.systems.autoregressive import Autoregressive
 
 FAIRSEQ_TRANSFORMER = Family(
     name="fairseq-transformer",
-    what="an autoregressive model of fairseq",
+    description="an autoregressive model of fairseq",
     architectures=re.compile(r"transformer(_tiny|_(iwslt|wmt|vaswani)_\w+)?"),
     symbols=SYMBOLS,
     special=SPECIAL,

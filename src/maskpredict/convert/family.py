@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from maskpredict.convert.checkpoint import Checkpoint
 from maskpredict.convert.layers import ArchitectureDefaults
-from maskpredict.tokenizer import SpecialIds
+from maskpredict.special_ids import SpecialIds
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,8 @@ class Family:
 
     name: str
     """Name for `maskpredict import`."""
-    what: str
-    """Description."""
+    description: str
+    """Noun phrase for messages, such as "a CMLM of fairseq"."""
     architectures: re.Pattern[str]
     """Pattern of its architecture names."""
     symbols: tuple[str, ...]

@@ -21,8 +21,8 @@ from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder import ModelFolder
 from maskpredict.model.module_weights import load_weights, weights_of
 from maskpredict.model.parameter_shapes import check_weights, parameter_shapes
+from maskpredict.special_ids import SpecialIds
 from maskpredict.systems import find_system, vocabulary_of
-from maskpredict.tokenizer import SpecialIds
 
 FAMILIES = {family.name: family for family in (RELEASE, FAIRSEQ_CMLM, FAIRSEQ_TRANSFORMER)}
 """Supported families by name."""
@@ -82,7 +82,7 @@ def _converted(checkpoint: Checkpoint, family: Family, bpe_codes: Path | None) -
     tokenizers = read_tokenizers(checkpoint.path.parent, languages, family.symbols, family.special, rows, merges)
     name = family.system(checkpoint)
     expected = parameter_shapes(name, config, *rows)  # before memory is taken for what the settings say
-    check_weights({part: weights[part].numpy() for part in expected if part in weights}, expected)
+    check_weights({part: weights[part] for part in expected if part in weights}, expected)
     system = find_system(name)(config, vocabulary_of(tokenizers))
     parameters = {name: weights[name] for name, _ in system.named_parameters() if name in weights}
     load_weights(system, parameters)
@@ -99,7 +99,9 @@ def _refuse_other_family(checkpoint: Checkpoint, family: Family) -> None:
             "docs/interchange.md lists what can."
         )
     if actual is not family:
-        raise UserError(f"{checkpoint.path} is {actual.what}, not {family.what}; import it as {actual.name}.")
+        raise UserError(
+            f"{checkpoint.path} is {actual.description}, not {family.description}; import it as {actual.name}."
+        )
 
 
 def _copy_eos_to_bos(weights: dict[str, Tensor], config: ModelConfig, special: SpecialIds) -> None:
@@ -118,6 +120,6 @@ def _card(checkpoint: Checkpoint, family: Family, weights: Mapping[str, Tensor])
     size = sum(tensor.numel() for tensor in weights.values()) / 1e6
     source, target = languages_setting(checkpoint.settings, checkpoint.path)
     return (
-        f"# {source} to {target}\n\nImported from {family.what} (`{checkpoint.architecture}`, "
+        f"# {source} to {target}\n\nImported from {family.description} (`{checkpoint.architecture}`, "
         f"{checkpoint.path.name}), {size:.1f} M parameters. Data, scores and licence are those of its authors.\n"
     )

@@ -33,7 +33,7 @@ def _describe(path: Path, facts: dict[str, str]) -> None:
     family = family_of(checkpoint)
     if family is None:
         raise UserError(f"the architecture '{checkpoint.architecture}' cannot be imported.")
-    facts["what it is"] = family.what
+    facts["what it is"] = family.description
     facts["languages"] = " to ".join(languages_setting(checkpoint.settings, path))
     contents = convert(checkpoint, family)
     facts["parameters"] = f"{parameter_count(contents.weights):,}"

@@ -6,11 +6,11 @@ import re
 
 from maskpredict.convert.family import Family
 from maskpredict.convert.layers import ArchitectureDefaults
-from maskpredict.tokenizer import SpecialIds
+from maskpredict.special_ids import SpecialIds
 
 RELEASE = Family(
     name="mask-predict-release",
-    what="a model of the Mask-Predict authors",
+    description="a model of the Mask-Predict authors",
     architectures=re.compile(r"bert_transformer_seq2seq(_big)?"),
     symbols=("<s>", "<pad>", "</s>", "<unk>", "<mask>"),
     special=SpecialIds(bos=0, pad=1, eos=2, unk=3, mask=4),

@@ -11,9 +11,8 @@ import re
 import string
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated
 
-from maskpredict.bounds import Bounds, NonNegativeInt, PositiveFloat
+from maskpredict.bounds import NonNegativeInt, PositiveFloat, Share
 from maskpredict.config import check_bounds
 from maskpredict.corpus.reading import Pair
 from maskpredict.errors import UserError
@@ -23,9 +22,6 @@ CORPUS_NAME = "augmented"
 
 NAMES_REMEMBERED = 20_000
 """Names of the text that replace others; a uniform sample of those seen so far would not be better."""
-
-Share = Annotated[float, Bounds(at_least=0, at_most=1)]
-"""Share of all pairs."""
 
 _NUMBER = re.compile(r"(?<![\w.,])\d{2,}(?![.,]?\w)")
 """Whole numbers of two or more digits. One digit often decides between singular and plural."""
@@ -75,20 +71,20 @@ class AugmentationConfig:
 
 def augmented(pairs: Iterable[Pair], config: AugmentationConfig) -> Iterator[Pair]:
     """Changed copies of some pairs, the same for the same seed."""
-    chance = random.Random(config.seed)
+    rng = random.Random(config.seed)
     names: list[str] = []
     for pair in pairs:
         shared_names = _shared(_NAME, pair)
         for name in shared_names:
-            _remember(names, name, chance)
-        draw = chance.random()
+            _remember(names, name, rng)
+        draw = rng.random()
         if draw < config.numbers:
-            changed = _with_replaced(pair, _shared(_NUMBER, pair), lambda: _number(chance), chance)
+            changed = _with_replaced(pair, _shared(_NUMBER, pair), lambda: _number(rng), rng)
         elif (draw := draw - config.numbers) < config.names:
-            changed = _with_replaced(pair, shared_names, lambda: _name(names, chance), chance)
+            changed = _with_replaced(pair, shared_names, lambda: _name(names, rng), rng)
         elif (draw := draw - config.names) < config.placeholders:
             both = _shared(_NUMBER, pair) + shared_names
-            changed = _with_replaced(pair, both, lambda: _placeholder(chance), chance)
+            changed = _with_replaced(pair, both, lambda: _placeholder(rng), rng)
         elif (draw := draw - config.placeholders) < config.capitals:
             changed = Pair(pair.source.upper(), pair.target.upper())
         elif (draw := draw - config.capitals) < config.lower_case:
@@ -114,45 +110,45 @@ def _shared(pattern: re.Pattern[str], pair: Pair) -> list[str]:
     return [word for word in source if source.count(word) == 1 and target.count(word) == 1]
 
 
-def _with_replaced(pair: Pair, strings: list[str], make: Callable[[], str], chance: random.Random) -> Pair:
+def _with_replaced(pair: Pair, strings: list[str], make: Callable[[], str], rng: random.Random) -> Pair:
     """The pair with one of the strings replaced on both sides; unchanged if there is none."""
     if not strings:
         return pair
-    old, new = chance.choice(strings), make()
+    old, new = rng.choice(strings), make()
     whole = re.compile(rf"(?<!\w){re.escape(old)}(?!\w)")
     return Pair(*(whole.sub(lambda _: new, side, count=1) for side in pair))
 
 
-def _remember(names: list[str], name: str, chance: random.Random) -> None:
+def _remember(names: list[str], name: str, rng: random.Random) -> None:
     if len(names) < NAMES_REMEMBERED:
         names.append(name)
     else:
-        names[chance.randrange(NAMES_REMEMBERED)] = name
+        names[rng.randrange(NAMES_REMEMBERED)] = name
 
 
-def _number(chance: random.Random) -> str:
-    return str(chance.randrange(10, 10 ** chance.randint(2, 8)))
+def _number(rng: random.Random) -> str:
+    return str(rng.randrange(10, 10 ** rng.randint(2, 8)))
 
 
-def _name(names: list[str], chance: random.Random) -> str:
+def _name(names: list[str], rng: random.Random) -> str:
     """A name of the text, or the beginning of one with the end of another."""
-    first, second = chance.choice(names), chance.choice(names)
-    if chance.random() < 0.5:
+    first, second = rng.choice(names), rng.choice(names)
+    if rng.random() < 0.5:
         return first
-    return first[: chance.randint(2, len(first) - 1)] + second[chance.randint(2, len(second) - 1) :]
+    return first[: rng.randint(2, len(first) - 1)] + second[rng.randint(2, len(second) - 1) :]
 
 
-def _placeholder(chance: random.Random) -> str:
+def _placeholder(rng: random.Random) -> str:
     def letters(most: int) -> str:
-        return "".join(chance.choices(string.ascii_lowercase, k=chance.randint(2, most)))
+        return "".join(rng.choices(string.ascii_lowercase, k=rng.randint(2, most)))
 
-    digit = chance.randrange(10)
-    return chance.choice(
+    digit = rng.randrange(10)
+    return rng.choice(
         [
             *(f"{{{digit}}}", f"{{{letters(8)}}}", f"%{digit}", "%s", "%d", f"${digit}", f"${letters(8).upper()}"),
-            *(f"<{letters(3)}>", f"[{digit}]", f"__{letters(6).upper()}__", f"@{letters(10)}", f"#{_number(chance)}"),
+            *(f"<{letters(3)}>", f"[{digit}]", f"__{letters(6).upper()}__", f"@{letters(10)}", f"#{_number(rng)}"),
             *(f"https://{letters(10)}.org/{letters(8)}", f"{letters(8)}@{letters(8)}.com", f"www.{letters(10)}.de"),
-            *(f"{letters(8)}_{letters(8)}.txt", f"{letters(6)}.py", f"v{digit}.{chance.randrange(20)}"),
-            *(f"{letters(3).upper()}-{_number(chance)}", f"{chance.randrange(1900, 2100)}-0{1 + digit % 9}-1{digit}"),
+            *(f"{letters(8)}_{letters(8)}.txt", f"{letters(6)}.py", f"v{digit}.{rng.randrange(20)}"),
+            *(f"{letters(3).upper()}-{_number(rng)}", f"{rng.randrange(1900, 2100)}-0{1 + digit % 9}-1{digit}"),
         ]
     )

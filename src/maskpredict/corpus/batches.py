@@ -21,7 +21,7 @@ import numpy.typing as npt
 from maskpredict.corpus.dataset import ParallelIds
 from maskpredict.corpus.ids import IdsFile
 from maskpredict.errors import UserError
-from maskpredict.tokenizer import SpecialIds
+from maskpredict.special_ids import SpecialIds
 
 Index = npt.NDArray[np.int64]
 
@@ -63,16 +63,16 @@ class Batches(Protocol):
 
 def epoch_order(split: ParallelIds, seed: int, epoch: int) -> Index:
     """The pairs of an epoch in random order: a corpus of weight 2.5 comes twice, and half of it a third time."""
-    random = np.random.default_rng([seed, epoch])
+    rng = np.random.default_rng([seed, epoch])
     chosen = []
     for part in split.corpora:
         pairs = np.arange(part.first, part.first + part.pairs)
         repeats, fraction = divmod(part.weight, 1.0)
         chosen += [pairs] * int(repeats)
         if fraction:
-            chosen.append(random.permutation(pairs)[: round(fraction * part.pairs)])
+            chosen.append(rng.permutation(pairs)[: round(fraction * part.pairs)])
     order = np.concatenate(chosen) if chosen else np.arange(0)
-    random.shuffle(order)
+    rng.shuffle(order)
     return order
 
 

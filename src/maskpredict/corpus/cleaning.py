@@ -43,7 +43,7 @@ class CleaningConfig:
 
 
 class DropReason(StrEnum):
-    """DropReason for dropping a pair; a pair is counted once, under the first reason that applies."""
+    """Reasons to drop a pair; a pair is counted once, under the first that applies."""
 
     EMPTY = "empty"
     TOO_MANY_CHARACTERS = "too many characters"
@@ -89,7 +89,7 @@ class Cleaner:
 
 
 def text_reason(pair: Pair, config: CleaningConfig) -> DropReason | None:
-    """DropReason to drop a pair because of its text alone; None if there is none."""
+    """Reason to drop a pair because of its text alone; None to keep it."""
     if not pair.source or not pair.target or pair.source.isspace() or pair.target.isspace():
         return DropReason.EMPTY
     if max(len(pair.source), len(pair.target)) > config.max_characters:

@@ -10,7 +10,6 @@ SPLIT.LANGUAGE.txt                    raw text of every split but train, for sco
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -20,7 +19,7 @@ from typing import Any
 from maskpredict.checksums import verify_file, write_checksums
 from maskpredict.corpus.ids import IdsFile, ids_path, offsets_path
 from maskpredict.errors import UserError
-from maskpredict.json_file import read_json
+from maskpredict.json_file import json_text, read_json
 from maskpredict.languages import Languages
 from maskpredict.tokenizer import Tokenizers
 
@@ -71,8 +70,7 @@ class DatasetDescription:
     def write(self, folder: Path) -> None:
         """Write dataset.json into a folder, and the checksums of all that is in it."""
         content = {"format_version": FORMAT_VERSION, **asdict(self)}
-        text = json.dumps(content, ensure_ascii=False, indent=2)
-        (folder / DESCRIPTION_FILE).write_text(text + "\n", encoding="utf-8")
+        (folder / DESCRIPTION_FILE).write_text(json_text(content), encoding="utf-8")
         write_checksums(folder)
 
     @classmethod

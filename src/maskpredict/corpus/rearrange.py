@@ -1,4 +1,4 @@
-"""Data folders made from data folders: reversed, to translate in the other direction, and joined."""
+"""Reversed and joined copies of data folders."""
 
 from __future__ import annotations
 

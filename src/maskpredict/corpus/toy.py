@@ -108,13 +108,13 @@ class _Clause:
 
 def write_toy_corpus(folder: Path, train_pairs: int, valid_pairs: int, test_pairs: int, seed: int) -> None:
     """Write `train`, `valid` and `test`, each as `.src` and `.tgt`, into `folder`; no sentence occurs twice."""
-    chance = random.Random(seed)
-    sentences = _different_sentences(chance)
+    rng = random.Random(seed)
+    sentences = _different_sentences(rng)
     shares = [style.share for style in _STYLES]
     folder.mkdir(parents=True, exist_ok=True)
     for split, pairs in (("train", train_pairs), ("valid", valid_pairs), ("test", test_pairs)):
         chosen = list(islice(sentences, pairs))
-        styles = chance.choices(_STYLES, shares, k=pairs)
+        styles = rng.choices(_STYLES, shares, k=pairs)
         targets = [_target(clauses, style) for clauses, style in zip(chosen, styles, strict=True)]
         _write_lines(folder / f"{split}.{SOURCE_LANGUAGE}", [_source(clauses) for clauses in chosen])
         _write_lines(folder / f"{split}.{TARGET_LANGUAGE}", targets)
@@ -126,24 +126,24 @@ def translations(source_sentence: str) -> frozenset[str]:
     return frozenset(_target(clauses, style) for style in _STYLES)
 
 
-def _different_sentences(chance: random.Random) -> Iterator[list[_Clause]]:
+def _different_sentences(rng: random.Random) -> Iterator[list[_Clause]]:
     seen: set[str] = set()
     while True:
-        clauses = [_draw_clause(chance) for _ in range(chance.randint(1, _MOST_CLAUSES))]
+        clauses = [_draw_clause(rng) for _ in range(rng.randint(1, _MOST_CLAUSES))]
         if (text := _source(clauses)) not in seen:
             seen.add(text)
             yield clauses
 
 
-def _draw_clause(chance: random.Random) -> _Clause:
+def _draw_clause(rng: random.Random) -> _Clause:
     # Two different nouns: "the dog sees the dog" would be the same sentence in two styles.
-    subject, object_ = (_draw_phrase(noun, chance) for noun in chance.sample(list(_NOUNS), 2))
-    return _Clause(subject, chance.choice(list(_VERBS)), object_ if chance.random() < 0.8 else None)
+    subject, object_ = (_draw_phrase(noun, rng) for noun in rng.sample(list(_NOUNS), 2))
+    return _Clause(subject, rng.choice(list(_VERBS)), object_ if rng.random() < 0.8 else None)
 
 
-def _draw_phrase(noun: str, chance: random.Random) -> _Phrase:
-    adjective = chance.choice(list(_ADJECTIVES)) if chance.random() < 0.5 else None
-    return _Phrase(noun, chance.random() < 0.5, adjective)
+def _draw_phrase(noun: str, rng: random.Random) -> _Phrase:
+    adjective = rng.choice(list(_ADJECTIVES)) if rng.random() < 0.5 else None
+    return _Phrase(noun, rng.random() < 0.5, adjective)
 
 
 def _source(clauses: list[_Clause]) -> str:

@@ -18,7 +18,8 @@ from maskpredict.bounds import Bounds, NonNegativeInt, PositiveInt
 from maskpredict.config import check_bounds
 from maskpredict.corpus.reading import Pair
 from maskpredict.errors import UserError
-from maskpredict.tokenizer import SentencePieceTokenizer, SpecialIds, Tokenizers
+from maskpredict.special_ids import SpecialIds
+from maskpredict.tokenizer import SentencePieceTokenizer, Tokenizers
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,12 @@ class VocabularyConfig:
 
 def sample_pairs(pairs: Iterable[Pair], size: int, seed: int) -> list[Pair]:
     """A uniform sample of a stream of unknown length (reservoir sampling), the same for the same seed."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     sample: list[Pair] = []
     for seen, pair in enumerate(pairs):
         if seen < size:
             sample.append(pair)
-        elif (place := int(chance.random() * (seen + 1))) < size:
+        elif (place := int(rng.random() * (seen + 1))) < size:
             sample[place] = pair
     return sample
 

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from maskpredict.decoding.blanks import EncodedForAlignments
-from maskpredict.decoding.candidates import Finished
+from maskpredict.decoding.candidates import CompletedDraft
+from maskpredict.decoding.completion import DraftCompleter
 from maskpredict.decoding.decoder import Decoder, StartedTranslation
-from maskpredict.decoding.finish import Finisher
 from maskpredict.decoding.hypothesis import Gap, Hypothesis, Request
 from maskpredict.decoding.lattice_path import Chain, Floats, best_words, phrase_chain, target_chain, template_chain
 from maskpredict.decoding.pausing import pause
@@ -52,9 +52,9 @@ class AlignmentDecoder(Decoder):
 
     def _in_passes(self, requests: Sequence[Request], passes: AlignmentSettings) -> list[list[Hypothesis]]:
         with self.engine.working():
-            finisher = self._finisher(requests, passes)
-            drafts = [self._draft(finisher, sentence, request) for sentence, request in enumerate(requests)]
-            rows = finisher.finish(drafts, range(len(drafts)))
+            completer = self._completer(requests, passes)
+            drafts = [self._draft(completer, sentence, request) for sentence, request in enumerate(requests)]
+            rows = completer.complete(drafts, range(len(drafts)))
         return [[self._collapsed(row, traced=passes.trace)] for row in rows]
 
     def score(self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: Any) -> list[Hypothesis]:
@@ -62,10 +62,10 @@ class AlignmentDecoder(Decoder):
         position when it was last predicted."""
         self.refuse_constraints(requests)
         with self.engine.working():
-            finisher = self._finisher(requests, self._passes(settings))
-            alignments = [self._alignment(finisher, sentence, target) for sentence, target in enumerate(targets)]
+            completer = self._completer(requests, self._passes(settings))
+            alignments = [self._alignment(completer, sentence, target) for sentence, target in enumerate(targets)]
             drafts = [[self.engine.special.mask] * len(alignment) for alignment in alignments]
-            rows = finisher.finish(drafts, range(len(drafts)), given=alignments)
+            rows = completer.complete(drafts, range(len(drafts)), given=alignments)
         return [self._collapsed(row, traced=False) for row in rows]
 
     def refuse_constraints(self, requests: Sequence[Request]) -> None:
@@ -94,27 +94,27 @@ class AlignmentDecoder(Decoder):
         # The model predicts a blank by the id of MASK, which other systems suppress.
         return replace(passes, suppress_tokens=tuple(token for token in passes.suppress_tokens if token != blank))
 
-    def _finisher(self, requests: Sequence[Request], passes: AlignmentSettings) -> Finisher:
+    def _completer(self, requests: Sequence[Request], passes: AlignmentSettings) -> DraftCompleter:
         special = self.engine.special
         encoded = EncodedForAlignments(self.engine.encode([request.source for request in requests]), special)
-        return Finisher(encoded, special, passes, blank=special.bos)
+        return DraftCompleter(encoded, special, passes, blank=special.bos)
 
-    def _draft(self, finisher: Finisher, sentence: int, request: Request) -> list[int]:
+    def _draft(self, completer: DraftCompleter, sentence: int, request: Request) -> list[int]:
         """Return masks, and the given words at their likeliest positions."""
         special = self.engine.special
-        draft = [special.mask] * finisher.encoded.positions[sentence]
+        draft = [special.mask] * completer.encoded.positions[sentence]
         if not request.pins and request.template is None:
             return draft
-        guess_TV = self._first_guess(finisher, sentence)
+        log_probs_TV = self._first_pass(completer, sentence)
         if request.template is not None:
-            template = self._filled_in(draft, guess_TV, template_chain(request.template, special.mask, special.eos))
+            template = self._filled_in(draft, log_probs_TV, template_chain(request.template, special.mask, special.eos))
             if template is None:
                 raise UserError(
                     f"the template does not fit the {len(draft)} positions that its source has; shorten it."
                 )
             return template
         for pin in sorted(request.pins, key=lambda pin: -len(pin.ids)):
-            pinned = self._filled_in(draft, guess_TV, phrase_chain(pin.ids, special.mask))
+            pinned = self._filled_in(draft, log_probs_TV, phrase_chain(pin.ids, special.mask))
             if pinned is None:
                 raise UserError(
                     f"the pinned words do not fit the {len(draft)} positions that their source has; pin fewer or "
@@ -123,38 +123,38 @@ class AlignmentDecoder(Decoder):
             draft = pinned
         return draft
 
-    def _alignment(self, finisher: Finisher, sentence: int, target: Sequence[int]) -> list[int]:
+    def _alignment(self, completer: DraftCompleter, sentence: int, target: Sequence[int]) -> list[int]:
         """Return a target's likeliest alignment in the first pass."""
-        draft = [self.engine.special.mask] * finisher.encoded.positions[sentence]
-        guess_TV = self._first_guess(finisher, sentence)
-        alignment = self._filled_in(draft, guess_TV, target_chain(target, self.engine.special.mask))
+        draft = [self.engine.special.mask] * completer.encoded.positions[sentence]
+        log_probs_TV = self._first_pass(completer, sentence)
+        alignment = self._filled_in(draft, log_probs_TV, target_chain(target, self.engine.special.mask))
         if alignment is None:
             raise UserError(f"a target of {len(target)} subwords is too long for its source; shorten it.")
         return alignment
 
-    def _first_guess(self, finisher: Finisher, sentence: int) -> Floats:
+    def _first_pass(self, completer: DraftCompleter, sentence: int) -> Floats:
         pause()
-        hidden = [self.engine.special.mask] * finisher.encoded.positions[sentence]
-        return np.asarray(finisher.first_guess(hidden, sentence))
+        hidden = [self.engine.special.mask] * completer.encoded.positions[sentence]
+        return np.asarray(completer.first_pass(hidden, sentence))
 
-    def _filled_in(self, draft: Sequence[int], guess_TV: Floats, chain: Chain) -> list[int] | None:
+    def _filled_in(self, draft: Sequence[int], log_probs_TV: Floats, chain: Chain) -> list[int] | None:
         """Return the draft with the words of a chain at their likeliest positions.
 
-        They keep a position away from those that the draft has, so that they do not merge when it is collapsed.
+        They keep at least one position away from the draft's words, so that they do not merge when it is collapsed.
         """
         special = self.engine.special
         is_given_T = np.array([token != special.mask for token in draft])
         closed_T = np.convolve(is_given_T, [True, True, True])[1:-1] > 0
-        words = best_words(guess_TV, chain, closed_T)
+        words = best_words(log_probs_TV, chain, closed_T)
         if words is None:
             return None
         shown = [special.bos if word == special.mask else word for word in words]  # a blank, in the draft
         return [old if word is None else word for old, word in zip(draft, shown, strict=True)]
 
-    def _collapsed(self, row: Finished, *, traced: bool) -> Hypothesis:
-        """Return the target that an alignment says.
+    def _collapsed(self, row: CompletedDraft, *, traced: bool) -> Hypothesis:
+        """Collapse an alignment into its target.
 
-        A word's log-probability is its highest over the positions that say it.
+        A word's log-probability is its highest over the positions of its run.
         """
         special = self.engine.special
         words: list[int] = []
@@ -167,7 +167,7 @@ class AlignmentDecoder(Decoder):
             else:
                 words.append(token)
                 log_probs.append(log_prob)
-        if len(words) == len(row.ids) and special.eos not in words:  # no word was left out, and it goes on
+        if len(words) == len(row.ids) and special.eos not in words:  # no position to spare, and no end mark
             logger.warning("A translation fills all of its %d positions, and may be cut off.", len(words))
         trace = Trace([CandidateTrace(len(row.ids), row.score, row.history)], 0) if traced else None
         return Hypothesis(words, log_probs, row.score, row.passes, trace=trace)

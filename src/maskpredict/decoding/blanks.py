@@ -1,7 +1,7 @@
 """Blanks as decoder input and as decoder output, which need two ids.
 
-As input, MASK means that a position is hidden, so a blank that was predicted is shown as BOS, which no target has. As
-output, a blank has the row of MASK, as in CTC models.
+As input, MASK means that a position is hidden, so a predicted blank is shown as BOS, which does not occur in targets.
+As output, a blank has the row of MASK, as in CTC models.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ def likely_count(log_probs_C: Sequence[float], threshold: float | None) -> int:
 
 
 @dataclass(frozen=True)
-class Finished:
-    """One draft after its last pass."""
+class CompletedDraft:
+    """A draft after its last pass."""
 
     ids: list[int]
     log_probs: list[float]
@@ -60,7 +60,7 @@ class Finished:
     passes: int
     history: list[Pass]
     """Every pass, with the setting `trace`."""
-    set_aside: bool = False
+    ranks_last: bool = False
     """True for a candidate that ranks behind all others: pruned, or of an unlikely length."""
     length_log_prob: float = 0.0
     """Log-probability of its length, up to a constant that the candidates of a sentence share."""
@@ -74,11 +74,11 @@ def less_confident(scores: Sequence[float], owner: Sequence[int], kept: int) -> 
     return {draft for drafts in by_sentence.values() for draft in drafts[kept:]}
 
 
-def ranked(rows: list[Finished], settings: MaskPredictSettings) -> list[Hypothesis]:
+def ranked(rows: list[CompletedDraft], settings: MaskPredictSettings) -> list[Hypothesis]:
     """Return a sentence's candidates as hypotheses, best first; on a tie the earlier candidate is better."""
 
-    def rank_key(row: Finished) -> tuple[bool, float]:
-        return not row.set_aside, row.score + settings.length_weight * row.length_log_prob
+    def rank_key(row: CompletedDraft) -> tuple[bool, float]:
+        return not row.ranks_last, row.score + settings.length_weight * row.length_log_prob
 
     order = sorted(range(len(rows)), key=lambda index: rank_key(rows[index]), reverse=True)
     lengths = tuple(len(row.ids) for row in rows)

@@ -1,7 +1,7 @@
 """Drafts with phrases in the places of the words that translate certain words of the source.
 
-Which target words those are, the model itself tells: with other words in the source, its guess changes most there. The
-phrase takes the place of whole words, so the draft becomes as much longer or shorter as the phrase is.
+The model itself finds these words: with other words in the source, its predictions change most there. The phrase
+replaces whole words, so the draft becomes longer or shorter with it.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from maskpredict.decoding.hypothesis import Pin
 
 
 def contrasted_draft(
-    guess_TV: Array, pins: Sequence[Pin], contrast_guesses: Sequence[Array], mask: int
+    log_probs_TV: Array, pins: Sequence[Pin], contrast_log_probs: Sequence[Array], mask: int
 ) -> list[int] | None:
     """Return the draft with each pin in the place of what its source words became; None if there is too little room.
 
-    `guess_TV` are log-probabilities for a fully masked draft, `contrast_guesses` those for each pin's contrast.
+    `log_probs_TV` are log-probabilities for a fully masked draft, `contrast_log_probs` those for each pin's contrast.
     """
-    guess = _numpy(guess_TV)
-    rows_T, likeliest_T = np.arange(len(guess)), guess.argmax(axis=1)
-    taken_T = rows_T == len(guess) - 1  # the end mark
+    log_probs = _numpy(log_probs_TV)
+    rows_T, likeliest_T = np.arange(len(log_probs)), log_probs.argmax(axis=1)
+    taken_T = rows_T == len(log_probs) - 1  # the end mark
     places: list[tuple[int, int, tuple[int, ...]]] = []
-    for pin, other_TV in zip(pins, contrast_guesses, strict=True):
+    for pin, other_TV in zip(pins, contrast_log_probs, strict=True):
         if taken_T.all():
             return None
-        change_T = guess[rows_T, likeliest_T] - _numpy(other_TV)[rows_T, likeliest_T]
+        change_T = log_probs[rows_T, likeliest_T] - _numpy(other_TV)[rows_T, likeliest_T]
         best = int(np.where(taken_T, -np.inf, change_T).argmax())
         words = 1 if pin.contrast is None else pin.contrast.words
         run = _run(change_T, best, taken_T, words + 1) if words > 1 else (best, best + 1)
@@ -41,7 +41,7 @@ def contrasted_draft(
     for start, end, ids in sorted(places):
         draft += [*[mask] * (start - previous_end), *ids]
         previous_end = end
-    return [*draft, *[mask] * (len(guess) - previous_end)]
+    return [*draft, *[mask] * (len(log_probs) - previous_end)]
 
 
 def _continues(tokens_T: npt.NDArray[np.int64], pin: Pin) -> list[bool]:
@@ -49,7 +49,7 @@ def _continues(tokens_T: npt.NDArray[np.int64], pin: Pin) -> list[bool]:
 
 
 def _run(change_T: npt.NDArray[np.float32], best: int, taken_T: npt.NDArray[np.bool_], longest: int) -> tuple[int, int]:
-    """Return the best position with up to `longest` around it that change about as much, and those between them."""
+    """Return the run of at most `longest` positions around the best one that change most, against half its change."""
     gains_T = np.where(taken_T, -np.inf, change_T - change_T[best] / 2)
     runs = [
         (start, end)
@@ -60,7 +60,7 @@ def _run(change_T: npt.NDArray[np.float32], best: int, taken_T: npt.NDArray[np.b
 
 
 def _whole_words(run: tuple[int, int], continues: Sequence[bool], taken_T: npt.NDArray[np.bool_]) -> tuple[int, int]:
-    """Return a run of positions with the other halves of the words at its edges."""
+    """Return a run of positions extended to whole words."""
     start, end = run
     while start > 0 and continues[start] and not taken_T[start - 1]:
         start -= 1

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskpredict.decoding.arrays import Array
-from maskpredict.decoding.candidates import Finished
+from maskpredict.decoding.candidates import CompletedDraft
 from maskpredict.decoding.hypothesis import Hypothesis, Request
 from maskpredict.decoding.settings import BeamSettings
 from maskpredict.model.config import ModelConfig
@@ -114,7 +114,7 @@ class BatchPolicy(Enum):
     """All sources: each sentence is computed by itself."""
 
 
-StartedBatch = Callable[[], list[list[Finished]] | None]
+StartedBatch = Callable[[], list[list[CompletedDraft]] | None]
 """Waits for a batch, and returns each sentence's finished candidates; None if the batch must be decoded in passes."""
 
 

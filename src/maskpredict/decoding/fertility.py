@@ -10,6 +10,7 @@ Shape letters: S source positions, C classes of fertility, K drawn fertilities.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import ClassVar, Protocol, cast
 
 import numpy as np
@@ -47,15 +48,15 @@ class FertilityDecoder(Decoder):
                 self._drafts(request.source, log_probs_SC, settings)
                 for request, log_probs_SC in zip(requests, encoded.fertility_log_probs, strict=True)
             ]
-            owner = [row for row, own in enumerate(drafts) for _ in own]
-            flat = [draft for own in drafts for draft in own]
+            owner = [row for row, sentence_drafts in enumerate(drafts) for _ in sentence_drafts]
+            flat = list(chain(*drafts))
             answers = predict_all(encoded, flat, owner, settings.suppress_tokens, pad=self.engine.special.pad)
         hypotheses: list[list[Hypothesis]] = [[] for _ in requests]
         for row, answer in zip(owner, answers, strict=True):
             hypotheses[row].append(_hypothesis(answer.tokens, answer.log_probs))
         # A stable sort: of equals, the one that was drawn first.
-        ranked = [sorted(own, key=lambda hypothesis: -hypothesis.score) for own in hypotheses]
-        return lambda: [own[: settings.num_hypotheses] for own in ranked]
+        ranked = [sorted(several, key=lambda hypothesis: -hypothesis.score) for several in hypotheses]
+        return lambda: [several[: settings.num_hypotheses] for several in ranked]
 
     def score(
         self, requests: Sequence[Request], targets: Sequence[Sequence[int]], settings: FertilitySettings

@@ -83,8 +83,8 @@ def _runs(template: Sequence[tuple[int, ...] | Gap]) -> list[tuple[int, ...] | N
 def best_words(log_probs_TV: Floats, chain: Chain, closed_T: npt.NDArray[np.bool_] | None = None) -> list[Word] | None:
     """Return what each position has on the best path: a word, a blank, or None in a gap; None if there is no path.
 
-    Words count relative to the likeliest at their position, so that a gap, where the model may choose, costs nothing.
-    At closed positions only gaps may lie.
+    A word costs its log-probability below that of the likeliest at its position, so a gap, where the model chooses,
+    costs nothing. Closed positions may only be in gaps.
     """
     costs_TV = log_probs_TV - log_probs_TV.max(axis=1, keepdims=True)
     if closed_T is not None:

@@ -18,6 +18,11 @@ MAX_ITERATIONS, MAX_LENGTH_CANDIDATES, MAX_SAMPLES = 512, 128, 1_000
 DecodingSeed = Annotated[int, Bounds(at_least=0, below=2**31)]
 
 
+def _refuse_several(num_hypotheses: int) -> None:
+    if num_hypotheses != 1:
+        raise UserError(f"num_hypotheses is {num_hypotheses}; this model has one translation of a sentence.")
+
+
 @dataclass(frozen=True)
 class PassSettings:
     """Settings of every model that predicts a target in passes."""
@@ -122,8 +127,7 @@ class AlignmentSettings(PassSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.num_hypotheses != 1:
-            raise UserError(f"num_hypotheses is {self.num_hypotheses}; this model has one translation of a sentence.")
+        _refuse_several(self.num_hypotheses)
 
 
 @dataclass(frozen=True)
@@ -158,8 +162,7 @@ class OnePassSettings:
         return 1
 
     def __post_init__(self) -> None:
-        if self.num_hypotheses != 1:
-            raise UserError(f"num_hypotheses is {self.num_hypotheses}; this model has one translation of a sentence.")
+        _refuse_several(self.num_hypotheses)
 
 
 Fertilities = Literal["argmax", "average", "sample"]
@@ -238,8 +241,7 @@ class InsertionSettings:
             raise UserError(f"insertions is {self.insertions!r}; choose {' or '.join(get_args(Insertions))}.")
         if not 0 <= self.end_penalty < math.inf:
             raise UserError(f"end_penalty is {self.end_penalty}; use 0 or more.")
-        if self.num_hypotheses != 1:
-            raise UserError(f"num_hypotheses is {self.num_hypotheses}; this model has one translation of a sentence.")
+        _refuse_several(self.num_hypotheses)
 
 
 @dataclass(frozen=True)

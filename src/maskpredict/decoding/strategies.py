@@ -32,8 +32,8 @@ def left_to_right(step: Step) -> Array:
 def random_order(step: Step) -> Array:
     """Keep a random one of the masked tokens each pass, whatever its confidence.
 
-    Wang & Cho (2019) fill in a sentence so. They draw the tokens, too, which a translation does not want. The order is
-    a function of the seed and of the target's length, so that it depends on neither the batch nor the library.
+    Wang & Cho (2019) generate text in this order; they also sample the tokens, which is not done here. The order is a
+    function of the seed and of the target's length, so that it depends on neither the batch nor the library.
     """
     xp = array_namespace(step.masked_BT)
     size_B1 = xp.sum(xp.astype(step.free_BT, xp.int64), axis=1)[:, None]
@@ -45,7 +45,8 @@ def random_order(step: Step) -> Array:
 def words_and_blanks(step: Step) -> Array:
     """Mask the same share of an alignment's words as of its blanks, the least confident of each.
 
-    Blanks are the more confident, and say little: if they were shown first, a second pass would see no words.
+    The model is more confident of blanks, which carry little information: if they were kept first, the second pass
+    would see no words.
     """
     if step.blank is None:
         return least_confident(step)

@@ -1,4 +1,4 @@
-"""One pass over whole drafts, whatever they say: for decoders that do not mask."""
+"""One pass that predicts every position of its drafts, for decoders that do not mask."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def predict_all(
         lengths = [len(drafts[row]) for row in rows]
         passes = encoded.passes([owner[row] for row in rows], lengths)
         tokens_BT = passes.array([drafts[row] for row in rows], pad)
-        xp, place = array_namespace(tokens_BT), device(tokens_BT)
-        lengths_B = xp.asarray(lengths, device=place)
-        valid_BT = xp.arange(tokens_BT.shape[1], device=place)[None, :] < lengths_B[:, None]
+        xp, tokens_device = array_namespace(tokens_BT), device(tokens_BT)
+        lengths_B = xp.asarray(lengths, device=tokens_device)
+        valid_BT = xp.arange(tokens_BT.shape[1], device=tokens_device)[None, :] < lengths_B[:, None]
         given_BT = None if given is None else passes.array([given[row] for row in rows], pad)
         result = passes.predict(tokens_BT, valid_BT, Query(suppress, given_BT=given_BT, end_penalty=end_penalty))
-        of_given = [[]] * len(rows) if result.given_log_probs_BT is None else result.given_log_probs_BT.tolist()
-        parts = zip(rows, lengths, result.tokens_BT.tolist(), result.log_probs_BT.tolist(), of_given, strict=True)
+        given_rows = [[]] * len(rows) if result.given_log_probs_BT is None else result.given_log_probs_BT.tolist()
+        parts = zip(rows, lengths, result.tokens_BT.tolist(), result.log_probs_BT.tolist(), given_rows, strict=True)
         for row, length, tokens, log_probs, given_log_probs in parts:
             answers[row] = Answers(tokens[:length], log_probs[:length], given_log_probs[:length])
     return [answers[row] for row in range(len(drafts))]

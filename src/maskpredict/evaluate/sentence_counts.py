@@ -58,8 +58,8 @@ def count_sentences(
 
 def draws(sentences: int, resamples: int = RESAMPLES, seed: int = SEED) -> Floats:
     """Return how often each resample draws each sentence [R, S]; the same for all systems, so that they are paired."""
-    random = np.random.default_rng(seed)
-    drawn = random.integers(sentences, size=(resamples, sentences))
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(sentences, size=(resamples, sentences))
     return np.stack([np.bincount(row, minlength=sentences) for row in drawn]).astype(np.float64)
 
 

@@ -25,6 +25,7 @@ from maskpredict.export.browser_runtime import PROGRAM_FILE, copy_runtime
 from maskpredict.export.browser_vocabulary import vocabulary
 from maskpredict.export.onnx_graphs import DECODER_FILE, ENCODER_FILE, export_onnx
 from maskpredict.export.writing import Exported, FolderFormat, export_folder
+from maskpredict.json_file import json_text
 from maskpredict.model.folder import CARD_FILE, ModelFolder
 from maskpredict.runtime.presets import ALIGNMENT_PRESETS, PRESETS
 from maskpredict.systems.alignment import Alignment
@@ -69,8 +70,7 @@ def export_browser(
             "speeds": SPEEDS[contents.system],
             "runtime": version,
         }
-        text = json.dumps(description, indent=2, ensure_ascii=False)
-        (partial / DESCRIPTION_FILE).write_text(text + "\n", encoding="utf-8")
+        (partial / DESCRIPTION_FILE).write_text(json_text(description), encoding="utf-8")
     return Exported.of(out)
 
 

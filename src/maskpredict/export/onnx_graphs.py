@@ -13,7 +13,6 @@ each layer.
 
 from __future__ import annotations
 
-import json
 import logging
 import warnings
 from collections.abc import Iterator
@@ -29,6 +28,7 @@ from torch import Tensor, nn
 from maskpredict.engines.torch.loading import load_system
 from maskpredict.export.passes import decode, encode, refuse_other_systems
 from maskpredict.export.writing import Exported, FolderFormat, export_folder
+from maskpredict.json_file import json_text
 from maskpredict.model.folder import CARD_FILE, ModelFolder
 from maskpredict.model.transformer import suppress
 from maskpredict.runtime.settings import resolve_settings
@@ -58,8 +58,8 @@ def export_onnx(
             suppressed = tuple(token for token in suppressed if token != system.blank)
         _save(_encoder(system), partial / ENCODER_FILE, precision)
         _save(_decoder(system, suppressed), partial / DECODER_FILE, precision)
-        description = json.dumps(_description(contents, system, precision), indent=2, ensure_ascii=False)
-        (partial / DESCRIPTION_FILE).write_text(description + "\n", encoding="utf-8")
+        description = json_text(_description(contents, system, precision))
+        (partial / DESCRIPTION_FILE).write_text(description, encoding="utf-8")
         contents.tokenizers.save(partial)
         (partial / CARD_FILE).write_text(contents.card, encoding="utf-8")
     return Exported.of(out)

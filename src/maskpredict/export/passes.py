@@ -58,7 +58,7 @@ def decode(system: System, ids_BT: Tensor, lengths_B: Tensor, memory_BSD: Tensor
     source = Padded.of(source_lengths_B, memory_BSD.shape[1])
     layers = system.transformer.memory(memory_BSD)
     if isinstance(system, Alignment):
-        states = system.with_seen(system.split_states(memory_BSD)[:, : ids_BT.shape[1]], ids_BT)
+        states = system.add_words(system.split_states(memory_BSD)[:, : ids_BT.shape[1]], ids_BT)
         hidden = system.transformer.decode_states(states, target, layers, source, causal=False)
         return system.transformer.output(hidden)
     causal = isinstance(system, Autoregressive)

@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from maskpredict.checksums import checksum_of
 from maskpredict.export.passes import refuse_other_systems
 from maskpredict.export.writing import Exported, FolderFormat, export_folder
+from maskpredict.json_file import json_text
 from maskpredict.model.checksum import CHECKSUM_KEY
 from maskpredict.model.folder import CONFIG_FILE, WEIGHTS_FILE, ModelFolder
 from maskpredict.model.safetensors_file import Precision
@@ -38,8 +39,7 @@ def export_transformers(
         save_file(load_file(partial / WEIGHTS_FILE), partial / WEIGHTS_FILE, metadata={"format": "pt"})
         config = partial / CONFIG_FILE
         ours = json.loads(config.read_text(encoding="utf-8")) | {CHECKSUM_KEY: checksum_of(partial / WEIGHTS_FILE)}
-        both = json.dumps({**ours, **_additions(contents, precision)}, indent=2, ensure_ascii=False)
-        config.write_text(both + "\n", encoding="utf-8")
+        config.write_text(json_text({**ours, **_additions(contents, precision)}), encoding="utf-8")
     return Exported.of(out)
 
 

@@ -24,10 +24,10 @@ from maskpredict.model.config import ModelConfig
 from maskpredict.model.padding import padded_width
 from maskpredict.runtime.batching import batches
 from maskpredict.runtime.settings import resolve_settings
+from maskpredict.special_ids import SpecialIds
 from maskpredict.systems import Vocabulary, find_decoder, find_system
 from maskpredict.systems.base import System
 from maskpredict.systems.cmlm import CMLM
-from maskpredict.tokenizer import SpecialIds
 
 
 class MaskPredictConfig(PreTrainedConfig):

@@ -33,29 +33,29 @@ def _log_add(x, y):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _previous(x, said):  # type: ignore[no-untyped-def]
+def _previous(x, c):  # type: ignore[no-untyped-def]
     """Return the element before each; -inf for the first."""
-    return tl.where(said > 0, tl.gather(x, tl.maximum(said - 1, 0), 0), float("-inf"))
+    return tl.where(c > 0, tl.gather(x, tl.maximum(c - 1, 0), 0), float("-inf"))
 
 
 @triton.jit
-def _next(x, said, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def _next(x, c, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     """Return the element after each; -inf for the last."""
-    return tl.where(said < BLOCK - 1, tl.gather(x, tl.minimum(said + 1, BLOCK - 1), 0), float("-inf"))
+    return tl.where(c < BLOCK - 1, tl.gather(x, tl.minimum(c + 1, BLOCK - 1), 0), float("-inf"))
 
 
 @triton.jit
-def _at(x, said, count):  # type: ignore[no-untyped-def]
+def _at(x, c, count):  # type: ignore[no-untyped-def]
     """Return element `count` as a scalar."""
-    return tl.max(tl.where(said == count, x, float("-inf")), 0)
+    return tl.max(tl.where(c == count, x, float("-inf")), 0)
 
 
 @triton.jit
-def _next_differs(WORDS, said, count):  # type: ignore[no-untyped-def]
+def _next_differs(WORDS, c, count):  # type: ignore[no-untyped-def]
     """Return whether the word after c words differs from the last of them."""
-    has_both = (said > 0) & (said < count)
-    last = tl.load(WORDS + said - 1, mask=has_both, other=0)
-    return last != tl.load(WORDS + said, mask=has_both, other=1)
+    has_both = (c > 0) & (c < count)
+    last = tl.load(WORDS + c - 1, mask=has_both, other=0)
+    return last != tl.load(WORDS + c, mask=has_both, other=1)
 
 
 @triton.jit
@@ -66,40 +66,40 @@ def _row(PLACES, t, columns):  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _forward_sweep(  # type: ignore[no-untyped-def]
-    SCORES, PLACES, ALPHA_WORDS, ALPHA_BLANKS, length, columns, said, valid, differs, BLOCK: tl.constexpr
+    SCORES, PLACES, ALPHA_WORDS, ALPHA_BLANKS, length, columns, c, valid, differs, BLOCK: tl.constexpr
 ):
     """Store the forward log-probabilities, and return those of ending with c words."""
-    word, blank = tl.full((BLOCK,), float("-inf"), tl.float32), tl.where(said == 0, 0.0, float("-inf"))
+    word, blank = tl.full((BLOCK,), float("-inf"), tl.float32), tl.where(c == 0, 0.0, float("-inf"))
     for t in range(length):
         row = _row(PLACES, t, columns)
-        scores = tl.load(SCORES + row + said, mask=valid, other=float("-inf"))
+        scores = tl.load(SCORES + row + c, mask=valid, other=float("-inf"))
         either = _log_add(word, blank)
-        word = _log_add(word, _previous(tl.where(differs, either, blank), said)) + scores
+        word = _log_add(word, _previous(tl.where(differs, either, blank), c)) + scores
         blank = either + tl.load(SCORES + row)
-        tl.store(ALPHA_WORDS + row + said, word, mask=valid)
-        tl.store(ALPHA_BLANKS + row + said, blank, mask=valid)
+        tl.store(ALPHA_WORDS + row + c, word, mask=valid)
+        tl.store(ALPHA_BLANKS + row + c, blank, mask=valid)
     return _log_add(word, blank)
 
 
 @triton.jit
 def _backward_sweep(  # type: ignore[no-untyped-def]
-    SCORES, PLACES, ALPHA_WORDS, ALPHA_BLANKS, GRADIENT, log_likelihood, length, count, columns, said, valid, differs,
+    SCORES, PLACES, ALPHA_WORDS, ALPHA_BLANKS, GRADIENT, log_likelihood, length, count, columns, c, valid, differs,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Store the gradient: the negative posterior probabilities of the blank and each word."""
-    word = tl.where(said == count, 0.0, float("-inf"))
+    word = tl.where(c == count, 0.0, float("-inf"))
     blank = word
     for step in range(length):
         row = _row(PLACES, length - 1 - step, columns)
-        scores = tl.load(SCORES + row + said, mask=valid, other=float("-inf"))
-        alpha_word = tl.load(ALPHA_WORDS + row + said, mask=valid, other=float("-inf"))
-        alpha_blank = tl.load(ALPHA_BLANKS + row + said, mask=valid, other=float("-inf"))
+        scores = tl.load(SCORES + row + c, mask=valid, other=float("-inf"))
+        alpha_word = tl.load(ALPHA_WORDS + row + c, mask=valid, other=float("-inf"))
+        alpha_blank = tl.load(ALPHA_BLANKS + row + c, mask=valid, other=float("-inf"))
         any_blank = tl.sum(tl.exp(alpha_blank + blank - log_likelihood), 0)
-        posterior = tl.where(said == 0, any_blank, tl.exp(alpha_word + word - log_likelihood))
-        tl.store(GRADIENT + row + said, -posterior, mask=valid)
+        posterior = tl.where(c == 0, any_blank, tl.exp(alpha_word + word - log_likelihood))
+        tl.store(GRADIENT + row + c, -posterior, mask=valid)
         word += scores
         blank += tl.load(SCORES + row)
-        from_blank = _log_add(blank, _next(word, said, BLOCK))
+        from_blank = _log_add(blank, _next(word, c, BLOCK))
         word = _log_add(word, tl.where(differs, from_blank, blank))
         blank = from_blank
 
@@ -109,19 +109,19 @@ def _sum_alignments(  # type: ignore[no-untyped-def]
     SCORES, PLACES, LENGTHS, WORDS, COUNTS, ALPHA_WORDS, ALPHA_BLANKS, NLL, GRADIENT, width, columns,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    sentence, said = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
+    sentence, c = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
     length = tl.minimum(tl.load(LENGTHS + sentence), width).to(tl.int32)
     count = tl.load(COUNTS + sentence).to(tl.int32)
-    valid, differs = said <= count, _next_differs(WORDS + sentence * (columns - 1), said, count)
+    valid, differs = c <= count, _next_differs(WORDS + sentence * (columns - 1), c, count)
     places = PLACES + sentence * width
-    ended = _forward_sweep(SCORES, places, ALPHA_WORDS, ALPHA_BLANKS, length, columns, said, valid, differs, BLOCK)
-    log_likelihood = _at(ended, said, count)
+    ended = _forward_sweep(SCORES, places, ALPHA_WORDS, ALPHA_BLANKS, length, columns, c, valid, differs, BLOCK)
+    log_likelihood = _at(ended, c, count)
     tl.store(NLL + sentence, -log_likelihood)
     if log_likelihood == float("-inf"):
         return  # the gradient stays zero
     tl.debug_barrier()  # other threads may read what this one has stored
     _backward_sweep(
-        SCORES, places, ALPHA_WORDS, ALPHA_BLANKS, GRADIENT, log_likelihood, length, count, columns, said, valid,
+        SCORES, places, ALPHA_WORDS, ALPHA_BLANKS, GRADIENT, log_likelihood, length, count, columns, c, valid,
         differs, BLOCK,
     )  # fmt: skip
 
@@ -130,23 +130,23 @@ def _sum_alignments(  # type: ignore[no-untyped-def]
 def _find_best(  # type: ignore[no-untyped-def]
     SCORES, PLACES, LENGTHS, WORDS, COUNTS, POINTERS, BEST, width, columns, BLOCK: tl.constexpr
 ):
-    sentence, said = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
+    sentence, c = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
     length = tl.minimum(tl.load(LENGTHS + sentence), width).to(tl.int32)
     count = tl.load(COUNTS + sentence).to(tl.int32)
-    valid, differs = said <= count, _next_differs(WORDS + sentence * (columns - 1), said, count)
+    valid, differs = c <= count, _next_differs(WORDS + sentence * (columns - 1), c, count)
     places = PLACES + sentence * width
-    word, blank = tl.full((BLOCK,), float("-inf"), tl.float32), tl.where(said == 0, 0.0, float("-inf"))
+    word, blank = tl.full((BLOCK,), float("-inf"), tl.float32), tl.where(c == 0, 0.0, float("-inf"))
     for t in range(length):
         row = _row(places, t, columns)
-        scores = tl.load(SCORES + row + said, mask=valid, other=float("-inf"))
+        scores = tl.load(SCORES + row + c, mask=valid, other=float("-inf"))
         after_word, either = word > blank, tl.maximum(word, blank)
-        entered = _previous(tl.where(differs, either, blank), said)
+        entered = _previous(tl.where(differs, either, blank), c)
         pointer = tl.where(after_word, AFTER_WORD, 0) + tl.where(entered > word, IS_NEW, 0)
         pointer += tl.where(after_word & differs, NEXT_AFTER_WORD, 0)
-        tl.store(POINTERS + row + said, pointer.to(tl.int8), mask=valid)
+        tl.store(POINTERS + row + c, pointer.to(tl.int8), mask=valid)
         word = tl.maximum(word, entered) + scores
         blank = either + tl.load(SCORES + row)
-    last_word, last_blank = _at(word, said, count), _at(blank, said, count)
+    last_word, last_blank = _at(word, c, count), _at(blank, c, count)
     if tl.maximum(last_word, last_blank) == float("-inf"):
         return  # all blanks
     tl.debug_barrier()  # other threads may read what this one has stored
@@ -156,17 +156,17 @@ def _find_best(  # type: ignore[no-untyped-def]
 @triton.jit
 def _trace_back(PLACES, POINTERS, BEST, ends_in_word, length, count, columns):  # type: ignore[no-untyped-def]
     """Store the columns on the best path."""
-    in_word, said = ends_in_word, count
+    in_word, c = ends_in_word, count
     for step in range(length):
         t = length - 1 - step
-        tl.store(BEST + t, tl.where(in_word, said, 0).to(tl.int64))
+        tl.store(BEST + t, tl.where(in_word, c, 0).to(tl.int64))
         pointers = POINTERS + _row(PLACES, t, columns)
         # Both at once: whether the path goes to the left is known only from the first.
-        here, left = tl.load(pointers + said), tl.load(pointers + tl.maximum(said - 1, 0))
+        here, left = tl.load(pointers + c), tl.load(pointers + tl.maximum(c - 1, 0))
         is_new = in_word & ((here & IS_NEW) != 0)
         before_new = (left & NEXT_AFTER_WORD) != 0
         in_word = (is_new & before_new) | (in_word & (is_new == 0)) | ((in_word == 0) & ((here & AFTER_WORD) != 0))
-        said -= is_new.to(said.dtype)
+        c -= is_new.to(c.dtype)
 
 
 def sum_alignments(

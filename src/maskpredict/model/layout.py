@@ -83,8 +83,10 @@ class Padded:
         return x
 
     def compacted(self, kept: Tensor) -> tuple[Padded, Tensor]:
-        """Return the layout of the kept tokens, moved to the left, and for each token the flat place that the next
-        kept token of its sentence has there: its own if it is kept."""
+        """Return the layout of the kept tokens, moved to the left, and each token's flat index into it.
+
+        The index of a token that is not kept is that of the next kept one of its sentence.
+        """
         kept_BT = kept & self.valid_BT
         before_BT = kept_BT.cumsum(1) - kept_BT.long()
         width = self.valid_BT.shape[1]
@@ -145,11 +147,11 @@ class Packed:
         return Packed.of(self.starts * times, self.valid_rows.sum(), len(self.rows) * times, self.max_length * times)
 
     def compacted(self, kept: Tensor) -> tuple[Packed, Tensor]:
-        """Return the layout of the kept tokens, moved to the front, and for each token the flat place that the next
-        kept token of its sentence has there: its own if it is kept.
+        """Return the layout of the kept tokens, moved to the front, and each token's index into it.
 
-        The number of tokens stays the same, for CUDA graphs. So there are as many rows of padding behind the rows of
-        the sentences: each has the room of the tokens that its sentence has lost.
+        The index of a token that is not kept is that of the next kept one of its sentence. The number of tokens stays
+        the same, for CUDA graphs. So there are as many rows of padding behind the rows of the sentences: each has the
+        room of the tokens that its sentence has lost.
         """
         kept_N = kept & self.valid
         counts_B = torch.zeros_like(self.lengths_B).index_add_(0, self.rows, kept_N.long())

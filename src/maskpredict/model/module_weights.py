@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from maskpredict.errors import UserError
+from maskpredict.model.parameter_shapes import Shapes, check_weights
 
 AnyWeights = Mapping[str, npt.NDArray[Any]] | Mapping[str, Tensor]
 
@@ -27,39 +27,23 @@ def weights_of(module: nn.Module) -> dict[str, npt.NDArray[np.float32]]:
 
 def load_weights(module: nn.Module, weights: AnyWeights) -> None:
     """Copy weights into a module's parameters."""
-    check_names(module, weights)
+    check_weights(weights, shapes_of(module))
     for name, parameter in module.named_parameters():
-        weight = torch.as_tensor(weights[name])
-        check_shape(name, weight, parameter)
-        parameter.data.copy_(weight)
+        parameter.data.copy_(torch.as_tensor(weights[name]))
 
 
 def take_weights(module: nn.Module, weights: AnyWeights) -> None:
     """Give a module that was built under `meta_init` its parameters, without a second copy in memory."""
-    check_names(module, weights)
+    check_weights(weights, shapes_of(module))
     names: dict[Tensor, str] = {parameter: name for name, parameter in module.named_parameters()}
     taken: dict[nn.Parameter, nn.Parameter] = {}
     for part in module.modules():
         for place, parameter in list(part.named_parameters(recurse=False)):
             if parameter not in taken:  # tied parameters stay tied
                 taken[parameter] = nn.Parameter(torch.as_tensor(weights[names[parameter]]).float())
-                check_shape(names[parameter], taken[parameter], parameter)
             part.register_parameter(place, taken[parameter])
 
 
-def check_names(module: nn.Module, weights: AnyWeights) -> None:
-    """Refuse weights whose names are not those of the module's parameters."""
-    expected = dict(module.named_parameters()).keys()
-    missing, unknown = expected - weights.keys(), weights.keys() - expected
-    if missing or unknown:
-        names = ", ".join(sorted(missing or unknown)[:3])
-        raise UserError(f"the weights do not fit the model's config: {'missing' if missing else 'unknown'} {names}.")
-
-
-def check_shape(name: str, weight: Tensor | npt.NDArray[Any], parameter: Tensor) -> None:
-    """Refuse a weight whose shape is not that of its parameter."""
-    if tuple(weight.shape) != tuple(parameter.shape):
-        raise UserError(
-            f"the weights do not fit the model's config: {name} has shape {list(weight.shape)}, "
-            f"expected {list(parameter.shape)}."
-        )
+def shapes_of(module: nn.Module) -> Shapes:
+    """Return the shapes of a module's parameters by name, for `check_weights`."""
+    return {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}

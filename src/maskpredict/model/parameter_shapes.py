@@ -43,10 +43,10 @@ def check_depth(weights: Mapping[str, npt.NDArray[Any]], config: ModelConfig) ->
         raise UserError(f"the weights do not fit the model's config: {layers} layers, but only {len(weights)} weights.")
 
 
-def check_weights(weights: Mapping[str, npt.NDArray[Any]], expected: Shapes, *, complete: bool = True) -> None:
+def check_weights(weights: Mapping[str, Any], expected: Shapes, *, complete: bool = True) -> None:
     """Refuse weights whose names or shapes are not the expected ones, without reading stored weights.
 
-    Unless `expected` is `complete`, there may be others.
+    They may be arrays or tensors. Unless `expected` is `complete`, there may be others.
     """
     missing, unknown = expected.keys() - weights.keys(), weights.keys() - expected.keys() if complete else ()
     if missing or unknown:

@@ -1,4 +1,4 @@
-"""How a model was trained, as its folder says: tables that compare models show whether they had the same chances."""
+"""Record of a model's training, kept in its folder, so that comparisons show whether models were trained alike."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TrainingRecord:
     """`random`, or the system and the first digits of the checksum of the weights that it started from."""
     updates: int
     target_tokens: int | None
-    """Target tokens that the run has learned from, padding not counted, each time that they were seen; not those of
-    the model that it started from. None if the run began before they were counted."""
+    """Target tokens of all updates, padding not counted; not those of the model that the run started from. None if the
+    run began before they were counted."""
     weights: str
     """The run's last weights, or the mean of how many checkpoints."""

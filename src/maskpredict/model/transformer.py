@@ -131,16 +131,19 @@ class DecoderLayer(nn.Module):
         x = self.cross_residual(x, lambda h: self.cross(h, layout, memory, source))
         return self.feed_forward_residual(x, self.feed_forward)
 
-    def step(self, x_BKD: Tensor, past: Past, time: int, seen_BKS: Tensor, memory: Memory, source: Padded) -> Tensor:
+    def step(
+        self, x_BKD: Tensor, cache: KVCache, time: int, seen_BKS: Tensor, memory: Memory, source: Padded
+    ) -> Tensor:
         """Run one position of causal decoding, for the K beams of each sentence.
 
-        `past` is the KV cache of all beams before position `time`; `seen_BKS` is True for the keys of a beam's prefix.
+        `cache` is the KV cache of all beams before position `time`; `seen_BKS` is True for the keys of a beam's prefix.
         """
 
         def attention(h_BKD: Tensor) -> Tensor:
-            q, past.keys[:, time], past.values[:, time] = self.attention.split(h_BKD)
+            q, k, v = self.attention.split(h_BKD)
+            cache.write(time, k, v)
             positions = seen_BKS.shape[2] // h_BKD.shape[1]
-            keys, values = (x[:, :positions].flatten(1, 2) for x in (past.keys, past.values))
+            keys, values = (x[:, :positions].flatten(1, 2) for x in (cache.keys, cache.values))
             return self.attention.out(attend_seen(q, keys, values, seen_BKS).flatten(-2))
 
         beams = Padded.of(torch.full_like(source.lengths_B, x_BKD.shape[1]), x_BKD.shape[1])
@@ -150,13 +153,17 @@ class DecoderLayer(nn.Module):
 
 
 @dataclass
-class Past:
+class KVCache:
     """KV cache of one decoder layer, [B, T, beams, H, K]."""
 
     keys: Tensor
     values: Tensor
 
-    def select(self, index: Tensor) -> Past:
+    def write(self, time: int, keys: Tensor, values: Tensor) -> None:
+        """Set the keys and values [B, beams, H, K] at a position."""
+        self.keys[:, time], self.values[:, time] = keys, values
+
+    def select(self, index: Tensor) -> KVCache:
         """Return the cache of some sentences."""
         return type(self)(self.keys[index], self.values[index])
 
@@ -244,23 +251,23 @@ class Transformer(nn.Module):
         return self.decoder_norm(x)
 
     def decode_step(
-        self, ids_BK: Tensor, time: int, past: list[Past], seen_BKS: Tensor, memory: list[Memory], source: Padded
+        self, ids_BK: Tensor, time: int, caches: list[KVCache], seen_BKS: Tensor, memory: list[Memory], source: Padded
     ) -> Tensor:
         """Feed `ids_BK` at position `time` of causal decoding, and return hidden vectors [B, K, D]."""
         x = self.target(ids_BK, torch.full_like(ids_BK, time))
-        for layer, layer_past, layer_memory in zip(self.decoder, past, memory, strict=True):
-            x = layer.step(x, layer_past, time, seen_BKS, layer_memory, source)  # type: ignore[operator]
+        for layer, layer_cache, layer_memory in zip(self.decoder, caches, memory, strict=True):
+            x = layer.step(x, layer_cache, time, seen_BKS, layer_memory, source)  # type: ignore[operator]
         return self.decoder_norm(x)
 
     def logits(self, hidden_RD: Tensor) -> Tensor:
         """Decoder output [R, D] -> [R, V]."""
         return unrounded_product(hidden_RD, self.output.weight)
 
-    def new_past(self, rows: int, beams: int, positions: int) -> list[Past]:
+    def new_caches(self, rows: int, beams: int, positions: int) -> list[KVCache]:
         """Return an empty KV cache of each decoder layer, for `rows` sentences."""
         weight = self.output.weight
         shape = (rows, positions, beams, self.config.heads, self.config.width // self.config.heads)
-        return [Past(weight.new_zeros(shape), weight.new_zeros(shape)) for _ in self.decoder]
+        return [KVCache(weight.new_zeros(shape), weight.new_zeros(shape)) for _ in self.decoder]
 
 
 def initialise(module: nn.Module) -> None:

@@ -28,6 +28,7 @@ from maskpredict.corpus.dataset import Dataset, ParallelTexts
 from maskpredict.decoding.engine import Engine
 from maskpredict.evaluate.normalization import normalize
 from maskpredict.evaluate.scores import score_corpus
+from maskpredict.json_file import json_text
 from maskpredict.model.folder import WEIGHTS_FILE
 from maskpredict.new_file import new_file
 from maskpredict.progress import Progress, Task
@@ -54,8 +55,8 @@ class SignedBleu:
 
 
 @dataclass(frozen=True)
-class ModelInForce:
-    """What computed translations: precision, device, settings after the model folder's own, and weights."""
+class ModelUsed:
+    """The model that made translations: precision, device, all decoding settings, and checksum of the weights."""
 
     compute_type: str
     device: str
@@ -107,7 +108,7 @@ def read_scores(results: Path) -> list[SplitScore]:
 
 def scores_text(results: Path) -> str:
     """All scores in a folder as JSON text."""
-    return json.dumps([asdict(score) for score in read_scores(results)], indent=2, ensure_ascii=False) + "\n"
+    return json_text([asdict(score) for score in read_scores(results)])
 
 
 def evaluate(
@@ -155,13 +156,13 @@ class _Scoring:
             outputs = self._translate(translator, setting, self._texts(split).source, task)
             if outputs is None:
                 return False
-            computed = ModelInForce(
+            model_used = ModelUsed(
                 self.config.compute_type,
                 device_name(translator.engine),
                 to_dict(resolve_settings(translator.system, translator.generation, setting)),
                 checksum_of(find_model(model) / WEIGHTS_FILE),
             )
-            self._score(system, setting, split, outputs, time.monotonic() - started, computed)
+            self._score(system, setting, split, outputs, time.monotonic() - started, model_used)
         return True
 
     def score_outside(self, translate: OutsideTranslate, progress: Progress) -> None:
@@ -171,8 +172,8 @@ class _Scoring:
             started, sources = time.monotonic(), self._texts(split).source
             outputs = translate(setting, sources)
             task.advance(len(outputs))
-            computed = ModelInForce("its own", self.config.device)
-            self._score("teacher", setting, split, outputs, time.monotonic() - started, computed)
+            model_used = ModelUsed("its own", self.config.device)
+            self._score("teacher", setting, split, outputs, time.monotonic() - started, model_used)
 
     def _missing(self, system: str, settings: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], str]]:
         """Settings and splits without a score."""
@@ -200,7 +201,7 @@ class _Scoring:
         split: str,
         outputs: list[str],
         seconds: float,
-        computed: ModelInForce,
+        model_used: ModelUsed,
     ) -> None:
         bleu = self._bleu(split, outputs, self.config.normalize)
         score = SplitScore(
@@ -211,11 +212,11 @@ class _Scoring:
             bleu=bleu.bleu,
             signature=bleu.signature,
             seconds=round(seconds, 2),
-            compute_type=computed.compute_type,
-            device=computed.device,
+            compute_type=model_used.compute_type,
+            device=model_used.device,
             versions=versions(),
-            in_force=computed.settings,
-            weights=computed.weights,
+            in_force=model_used.settings,
+            weights=model_used.weights,
             also={name: self._bleu(split, outputs, name) for name in self.config.normalize_also},
         )
         _write(self.results, score, outputs)
@@ -250,7 +251,7 @@ def _write(results: Path, score: SplitScore, outputs: Sequence[str]) -> None:
     with new_file(results / f"{score.name}.txt") as file:
         file.write("".join(f"{line}\n" for line in outputs).encode())
     with new_file(results / f"{score.name}.json") as file:
-        file.write((json.dumps(asdict(score), indent=2, ensure_ascii=False) + "\n").encode())
+        file.write(json_text(asdict(score)).encode())
 
 
 def _natural(name: str) -> list[str | int]:

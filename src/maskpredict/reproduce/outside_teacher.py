@@ -30,6 +30,7 @@ from maskpredict.distill.teachers import TeacherConfig, best_translations, open_
 from maskpredict.errors import UserError
 from maskpredict.evaluate.reference_set import sets_from_data
 from maskpredict.evaluate.significance import compare_systems
+from maskpredict.json_file import json_text
 from maskpredict.model.folder import ModelFolder
 from maskpredict.new_folder import new_folder
 from maskpredict.reproduce.evaluation import score_name
@@ -108,7 +109,7 @@ def paired_tests(config: EvaluateStageConfig, data: Path, results: Path) -> None
         comparison = compare_systems(outputs, [references], target_language=dataset.languages.target)
         (results / PAIRED).mkdir(exist_ok=True)
         path = results / PAIRED / f"{split}.json"
-        path.write_text(json.dumps(asdict(comparison), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        path.write_text(json_text(asdict(comparison)), encoding="utf-8")
 
 
 def race(recipe: Recipe, run: Path, work: Path, seconds: float | None, *, quiet: bool) -> None:

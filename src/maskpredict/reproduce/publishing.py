@@ -9,13 +9,13 @@ RESULTS/...           the analysis and its report, if the recipe has one
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 from maskpredict.config import to_dict
 from maskpredict.corpus.dataset import DESCRIPTION_FILE, Dataset
+from maskpredict.json_file import json_text
 from maskpredict.new_file import new_file
 from maskpredict.paper.report.write import MADE_FILE, SCORES_FILE
 from maskpredict.reproduce.evaluation import read_scores, scores_text
@@ -38,7 +38,7 @@ def publish(command: str, recipe: Recipe, work: Path, results: Path) -> None:
     if (work / "data" / DESCRIPTION_FILE).exists():
         results.mkdir(parents=True, exist_ok=True)
         counts = Dataset(work / "data").description.report["corpora"]
-        (results / CORPORA_FILE).write_text(json.dumps(counts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        (results / CORPORA_FILE).write_text(json_text(counts), encoding="utf-8")
     if not read_scores(work / "results"):
         return
     made = {
@@ -51,7 +51,7 @@ def publish(command: str, recipe: Recipe, work: Path, results: Path) -> None:
     with new_file(results / SCORES_FILE) as file:
         file.write(scores_text(work / "results").encode())
     with new_file(results / MADE_FILE) as file:
-        file.write((json.dumps(made, indent=2, ensure_ascii=False) + "\n").encode())
+        file.write(json_text(made).encode())
 
 
 def _stages(recipe: Recipe, work: Path) -> dict[str, dict[str, Any]]:

@@ -209,6 +209,12 @@ class Recipe:
 
     def __post_init__(self) -> None:
         # Check the values of all stages before the first one runs.
+        self._check_models()
+        self._check_teacher()
+        self._check_enlarge()
+        self._check_variants()
+
+    def _check_models(self) -> None:
         for number, name in enumerate(self.trained):
             start = self.training(name, Path("data"), Path("run")).start_from
             if start == "final" and self.final is None:
@@ -221,7 +227,8 @@ class Recipe:
                 raise UserError(
                     f"section {name} of the recipe: its data is enlarged, but the recipe has no section enlarge."
                 )
-        self._check_teacher()
+
+    def _check_enlarge(self) -> None:
         if self.enlarge and self.final is None:
             raise UserError("section enlarge of the recipe: it is for section final, which the recipe does not have.")
         for text in self.enlarge.text if self.enlarge else ():
@@ -230,15 +237,18 @@ class Recipe:
                     f"section enlarge of the recipe: {text.name} is in {text.language}; use "
                     f"{self.source_language} or {self.target_language}."
                 )
+
+    def _check_variants(self) -> None:
         for name in self.variants:
             if name in RESERVED or not re.fullmatch(r"[a-z][\w-]*", name):
                 raise UserError(f"{name!r} cannot be the name of a variant and its folder; choose another.")
-        if self.analyze and self.analyze.split and self.analyze.split not in self.test_splits:
+        if self.analyze is None:
+            return
+        if self.analyze.split and self.analyze.split not in self.test_splits:
             raise UserError(
                 f"there is no test set {self.analyze.split!r} to analyze; choose one of {', '.join(self.test_splits)}."
             )
-
-        for variant in (name for roles in (self.analyze.again if self.analyze else ()) for name in roles.values()):
+        for variant in (name for roles in self.analyze.again for name in roles.values()):
             if variant not in self.variants:
                 raise UserError(f"section analyze of the recipe: there is no variant {variant!r} to take its place.")
 

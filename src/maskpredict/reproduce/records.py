@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from maskpredict.errors import UserError
+from maskpredict.json_file import json_text
 from maskpredict.new_file import new_file
 
 
@@ -40,7 +41,7 @@ class Record:
     def write(self, path: Path) -> None:
         """Save the record; a killed process leaves the one before."""
         with new_file(path) as file:
-            file.write((json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n").encode())
+            file.write(json_text(asdict(self)).encode())
 
     def can_continue(self, values: Mapping[str, Any], before: str, growing: Sequence[str]) -> bool:
         """True if some of the `growing` values have grown since then and nothing else has changed."""

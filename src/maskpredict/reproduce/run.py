@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import platform
 import time
 from dataclasses import dataclass, replace
@@ -18,16 +17,7 @@ from maskpredict.reproduce.deadline import Deadline
 from maskpredict.reproduce.recipe import Recipe
 from maskpredict.reproduce.records import Record, fingerprint, set_aside
 from maskpredict.reproduce.stages import Stage, StageContext, stages
-
-
-def is_distributed() -> bool:
-    """True under torchrun with several processes."""
-    return int(os.environ.get("WORLD_SIZE", "1")) > 1
-
-
-def is_main_process() -> bool:
-    """True for the process that writes records."""
-    return os.environ.get("RANK", "0") == "0"
+from maskpredict.training.distributed import is_distributed, is_main_process
 
 
 def machine_name() -> str:
@@ -109,11 +99,11 @@ def reproduce(
     """
     context = StageContext(recipe, work, data, Deadline(seconds), quiet, command)
     states = stage_states(recipe, work)
-    wanted = _wanted(states, stage)
+    selected = _selected(states, stage)
     if stage is not None:
-        _check_inputs(wanted[0], states, work)
-    _validate_states(wanted, work, redo)
-    for number, current in enumerate(wanted):
+        _check_inputs(selected[0], states, work)
+    _validate_states(selected, work, redo)
+    for number, current in enumerate(selected):
         if current.state is State.finished:
             continue
         _refuse_several_processes(current.stage)
@@ -123,7 +113,7 @@ def reproduce(
         if current.state is State.out_of_date:
             current = replace(current, record=None)
         if context.deadline.over or not _run_stage(current, context):
-            return Reproduction(False, tuple(later.stage.name for later in wanted[number:]))
+            return Reproduction(False, tuple(later.stage.name for later in selected[number:]))
     return Reproduction(True, ())
 
 
@@ -147,7 +137,7 @@ def _refuse_several_processes(stage: Stage) -> None:
         raise UserError(f"the stage {stage.name} runs in one process; run it without torchrun.")
 
 
-def _wanted(states: list[StageState], name: str | None) -> list[StageState]:
+def _selected(states: list[StageState], name: str | None) -> list[StageState]:
     if name is None:
         return states
     matching = [current for current in states if current.stage.name == name]
@@ -157,23 +147,23 @@ def _wanted(states: list[StageState], name: str | None) -> list[StageState]:
     return matching
 
 
-def _check_inputs(wanted: StageState, states: list[StageState], work: Path) -> None:
+def _check_inputs(selected: StageState, states: list[StageState], work: Path) -> None:
     """Raise `UserError` if an input of the stage is missing or outdated; its record may be on another machine."""
     for current in states:
-        if current.stage.name not in wanted.stage.needs:
+        if current.stage.name not in selected.stage.needs:
             continue
         result = work / current.stage.makes[0]
         usable = result.exists() and current.state in (State.finished, State.waiting)
         if not usable:
             state = current.state if result.exists() else "missing"
             raise UserError(
-                f"{wanted.stage.name} needs {result}, which is {state}; run the stage {current.stage.name}."
+                f"{selected.stage.name} needs {result}, which is {state}; run the stage {current.stage.name}."
             )
 
 
-def _validate_states(wanted: list[StageState], work: Path, redo: bool) -> None:
+def _validate_states(selected: list[StageState], work: Path, redo: bool) -> None:
     """Raise `UserError` for outdated stages without `redo`, and for results that contradict the records."""
-    for current in wanted:
+    for current in selected:
         name, result = current.stage.name, work / current.stage.makes[0]
         if current.state is State.out_of_date and not redo:
             raise UserError(

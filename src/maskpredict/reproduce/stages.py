@@ -112,10 +112,17 @@ def _training(recipe: Recipe, name: str) -> Stage:
     return Stage(name, (name,), needs, values, run, growing=("steps", "seconds"), shared=True)
 
 
+_FORMER_OPTIONS: dict[str, Any] = {
+    "reveal": {"partial": 0.3, "glancing": 0.3, "glancing_from": 0.5, "glancing_to": 0.1},
+    "order": {"temperature": 1.0},
+}
+"""Options of alignment and insertion models, which the records of all systems name."""
+
+
 def _training_values(recipe: Recipe, name: str) -> dict[str, Any]:
-    values = _without(to_dict(recipe.training(name, _HERE, _HERE)), "data", "run")
+    values = _FORMER_OPTIONS | _without(to_dict(recipe.training(name, _HERE, _HERE)), "data", "run")
     # Records from before these existed stay valid.
-    values = _without(values, *(name for name in ("corpus_weights", "bigram_matches") if not values[name]))
+    values = _without(values, *(name for name in ("corpus_weights", "bigram_matches") if not values.get(name)))
     # The stage that it starts from, and which its fingerprint contains, may not depend on `enlarge`.
     return {**values, **_enlarge_values(recipe)} if recipe.text_of(name) == "enlarged" else values
 

@@ -1,4 +1,4 @@
-"""One file per system: its training objective (`loss`). `maskpredict.decoding` has the decoders.
+"""Systems, one file each: the training objective and its options. `maskpredict.decoding` has the decoders.
 
 A new system is a new file and a line in `SYSTEMS`. Importing this package does not import PyTorch; `find_system` does.
 """
@@ -29,35 +29,48 @@ class Vocabulary:
 
 
 @dataclass(frozen=True)
-class SystemEntry:
-    """Locations of a system's PyTorch module and its decoder, as module:class."""
+class TrainingOptions:
+    """Options of training that only one system has, here none.
 
-    learns: str
-    decodes: str
+    A system with options has a frozen subclass beside it, and names it in `System.options_type`. Its fields, each
+    with a default, become keys of the train config.
+    """
+
+
+@dataclass(frozen=True)
+class SystemEntry:
+    """A system's PyTorch module and its decoder, each as `package.module:Class`."""
+
+    module: str
+    decoder: str
+
+
+def _ours(module: str, decoder: str) -> SystemEntry:
+    return SystemEntry(f"maskpredict.systems.{module}", f"maskpredict.decoding.{decoder}")
 
 
 SYSTEMS: dict[str, SystemEntry] = {
-    "cmlm": SystemEntry("systems.cmlm:CMLM", "decoding.masked:MaskedDecoder"),
-    "autoregressive": SystemEntry("systems.autoregressive:Autoregressive", "decoding.beam:BeamDecoder"),
-    "fertility": SystemEntry("systems.fertility:Fertility", "decoding.fertility:FertilityDecoder"),
-    "alignment": SystemEntry("systems.alignment:Alignment", "decoding.alignment:AlignmentDecoder"),
-    "ctc": SystemEntry("systems.ctc:CTC", "decoding.alignment:CTCDecoder"),
-    "refinement": SystemEntry("systems.refinement:Refinement", "decoding.masked:RefinementDecoder"),
-    "insertion": SystemEntry("systems.insertion:Insertion", "decoding.insertion:InsertionDecoder"),
-    "fairseq_cmlm": SystemEntry("systems.fairseq_cmlm:FairseqCMLM", "decoding.framed:FramedDecoder"),
-    "fairseq_cmlm_relative": SystemEntry("systems.fairseq_cmlm:FairseqRelativeCMLM", "decoding.framed:FramedDecoder"),
+    "cmlm": _ours("cmlm:CMLM", "masked:MaskedDecoder"),
+    "autoregressive": _ours("autoregressive:Autoregressive", "beam:BeamDecoder"),
+    "fertility": _ours("fertility:Fertility", "fertility:FertilityDecoder"),
+    "alignment": _ours("alignment:Alignment", "alignment:AlignmentDecoder"),
+    "ctc": _ours("ctc:CTC", "alignment:CTCDecoder"),
+    "refinement": _ours("refinement:Refinement", "masked:RefinementDecoder"),
+    "insertion": _ours("insertion:Insertion", "insertion:InsertionDecoder"),
+    "fairseq_cmlm": _ours("fairseq_cmlm:FairseqCMLM", "framed:FramedDecoder"),
+    "fairseq_cmlm_relative": _ours("fairseq_cmlm:FairseqRelativeCMLM", "framed:FramedDecoder"),
 }
 """Systems by the name that configs and model folders use."""
 
 
 def find_system(name: str) -> type[System]:
     """Return the PyTorch module of the system of that name."""
-    return _load(_entry(name).learns)
+    return _load(_entry(name).module)
 
 
 def find_decoder(name: str) -> type[Decoder]:
     """Return the decoder of the system of that name."""
-    return _load(_entry(name).decodes)
+    return _load(_entry(name).decoder)
 
 
 def vocabulary_of(tokenizers: Tokenizers) -> Vocabulary:
@@ -73,4 +86,4 @@ def _entry(name: str) -> SystemEntry:
 
 def _load(location: str) -> Any:
     module, name = location.split(":")
-    return getattr(import_module(f"maskpredict.{module}"), name)
+    return getattr(import_module(module), name)

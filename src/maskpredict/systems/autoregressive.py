@@ -13,7 +13,7 @@ from torch import Tensor
 from maskpredict.model.batch import Batch, Tokens
 from maskpredict.model.layout import Layout
 from maskpredict.model.transformer import Memory
-from maskpredict.systems.base import EncoderOutput, Loss, System
+from maskpredict.systems.base import Loss, System
 
 
 class Autoregressive(System):
@@ -30,11 +30,6 @@ class Autoregressive(System):
         counted = target.layout.valid.flatten()
         smooth, plain = self.word_loss(hidden.flatten(0, -2), target.ids.flatten(), counted)
         return Loss(smooth, counted.sum(), {"word": plain})
-
-    def encode(self, source: Tokens) -> EncoderOutput:
-        """As in `System`."""
-        encoded = self.transformer.encode(source.ids, source.layout)
-        return EncoderOutput(self.transformer.memory(encoded), source.layout)
 
     def hidden(self, target: Tokens, memory: list[Memory], source: Layout) -> Tensor:
         """Return the decoder's output at each position, given the tokens before it."""

@@ -9,11 +9,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from maskpredict.corpus.dataset import ParallelIds
 from maskpredict.model.batch import Batch, Tokens
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.layout import Layout, Padded
 from maskpredict.model.transformer import Memory, Transformer
-from maskpredict.systems import Vocabulary
+from maskpredict.systems import TrainingOptions, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class System(nn.Module, ABC):
     """True when the source needs an empty position in front of each sentence."""
     decodes_tokens: ClassVar[bool] = True
     """True when the decoder's input is the embedded draft; else see `decoder_inputs`."""
+    options_type: ClassVar[type[TrainingOptions]] = TrainingOptions
+    """Dataclass of the options that only this system's training has."""
 
     def __init__(self, config: ModelConfig, vocabulary: Vocabulary, label_smoothing: float = 0.1) -> None:
         super().__init__()
@@ -63,6 +66,8 @@ class System(nn.Module, ABC):
         self.vocabulary = vocabulary
         self.special = vocabulary.special
         self.label_smoothing = label_smoothing
+        self.options = self.options_type()
+        """The options of the run; its translations do not depend on them."""
         self.transformer = Transformer(config, vocabulary.source_size, vocabulary.target_size)
 
     @abstractmethod
@@ -72,9 +77,13 @@ class System(nn.Module, ABC):
     def set_progress(self, progress: float) -> None:
         """Tell the objective how much of the run is finished, 0 to 1; called before each update."""
 
-    @abstractmethod
+    def check_pairs(self, pairs: ParallelIds) -> None:
+        """Warn of training pairs that the objective cannot use, or refuse them; called when a run starts."""
+
     def encode(self, source: Tokens) -> EncoderOutput:
         """Run the encoder, for decoding."""
+        encoded = self.transformer.encode(source.ids, source.layout)
+        return EncoderOutput(self.transformer.memory(encoded), source.layout)
 
     def decoder_inputs(self, encoding: EncoderOutput, tokens_BT: Tensor, target: Padded, owner_B: Tensor) -> Tensor:
         """Return the decoder's inputs [B, T, D] for drafts; `owner_B` is the row of each draft's source."""

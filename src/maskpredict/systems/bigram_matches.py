@@ -1,4 +1,4 @@
-"""Expected bigram matches: a loss of the first pass over alignments that does not insist on the target's order.
+"""Expected bigram matches: a loss of the first pass over alignments that allows other word orders than the target's.
 
 After Shao & Feng (2022), who train on it for a short while at the end: CTC punishes a good translation in another
 order, which makes a model hedge. Positions are independent, so the expected number of times that two words follow each
@@ -38,8 +38,8 @@ def _unmatched(inputs: LatticeInputs, logits_NV: Tensor, layout: Layout, blank: 
     counted_BL = place_L < (inputs.word_counts_B - 1)[:, None]
     times_BL, is_first_BL = _occurrences(inputs.words_BL, counted_BL)
     matched_B = torch.where(is_first_BL, torch.minimum(expected_BL, times_BL), 0.0).sum(1)
-    of_text_B = _expected_bigrams(logits_NV, blank_BT, valid_BT, layout, blank)
-    both_B = of_text_B + counted_BL.sum(1)
+    text_bigrams_B = _expected_bigrams(logits_NV, blank_BT, valid_BT, layout, blank)
+    both_B = text_bigrams_B + counted_BL.sum(1)
     return torch.where(inputs.word_counts_B > 1, 1 - 2 * matched_B / both_B.clamp(min=1e-6), 0.0)
 
 

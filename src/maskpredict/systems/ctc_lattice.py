@@ -180,8 +180,8 @@ def _forward_step(before: LatticeColumn, scores_BC: Tensor, differs_BC: Tensor) 
 def _posteriors(inputs: LatticeInputs, forward: Lattice, log_likelihood_B: Tensor) -> Tensor:
     """Return the posterior probability [T, B, C] of the blank, and of each word, at each position."""
     differs_BC, norm_B1 = inputs.next_differs_BC, log_likelihood_B[:, None]
-    said_C = torch.arange(differs_BC.shape[1], device=differs_BC.device)
-    end_BC = torch.zeros_like(forward.words_TBC[0]).masked_fill(said_C != inputs.word_counts_B[:, None], NEVER)
+    counts_C = torch.arange(differs_BC.shape[1], device=differs_BC.device)
+    end_BC = torch.zeros_like(forward.words_TBC[0]).masked_fill(counts_C != inputs.word_counts_B[:, None], NEVER)
     end = LatticeColumn(end_BC, end_BC)
     columns = [end]  # from the last position to the first
     for t, scores_BC in reversed(list(enumerate(inputs.scores()))[1:]):
@@ -265,16 +265,16 @@ def _viterbi_step(before: LatticeColumn, scores_BC: Tensor, differs_BC: Tensor) 
 
 def _trace_back(inputs: LatticeInputs, last: LatticeColumn, pointers: Sequence[BackPointers]) -> Tensor:
     """Return the alignments [B, T] that the back-pointers lead to from the last column."""
-    said_B1, differs_BC = inputs.word_counts_B[:, None], inputs.next_differs_BC
-    word_B1, blank_B1 = last.word_BC.gather(1, said_B1), last.blank_BC.gather(1, said_B1)
+    count_B1, differs_BC = inputs.word_counts_B[:, None], inputs.next_differs_BC
+    word_B1, blank_B1 = last.word_BC.gather(1, count_B1), last.blank_BC.gather(1, count_B1)
     in_word_B1, exists_B1 = word_B1 > blank_B1, torch.maximum(word_B1, blank_B1) > NEVER
     columns = []  # from the last position to the first
     for t, pointer in reversed(list(enumerate(pointers))):
         inside_B1 = exists_B1 & (t < inputs.lengths_B[:, None])
-        columns.append(torch.where(inside_B1 & in_word_B1, said_B1, 0))
-        is_new_B1 = inside_B1 & in_word_B1 & pointer.is_new_BC.gather(1, said_B1)
-        said_B1 = said_B1 - is_new_B1.long()
-        leads_B1 = pointer.after_word_BC.gather(1, said_B1) & (differs_BC.gather(1, said_B1) | ~is_new_B1)
+        columns.append(torch.where(inside_B1 & in_word_B1, count_B1, 0))
+        is_new_B1 = inside_B1 & in_word_B1 & pointer.is_new_BC.gather(1, count_B1)
+        count_B1 = count_B1 - is_new_B1.long()
+        leads_B1 = pointer.after_word_BC.gather(1, count_B1) & (differs_BC.gather(1, count_B1) | ~is_new_B1)
         stays_B1 = ~inside_B1 | (in_word_B1 & ~is_new_B1)
         in_word_B1 = torch.where(stays_B1, in_word_B1, leads_B1)
     return torch.cat(columns[::-1], 1)

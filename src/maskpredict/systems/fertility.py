@@ -6,11 +6,10 @@ word order. In training they come from a word aligner, which is trained jointly.
 (`PositionalAttention`). `decoding/fertility.py` translates: by argmax, by average, or with several fertilities between
 which a teacher chooses.
 
-The paper compares with this system. Left out is what Gu et al. do at the end of training: with a word-by-word loss
-from the teacher on the model's own output, and REINFORCE for the fertilities, they fine-tune model and fertilities
-together. That takes the teacher in memory and samples at every step, and it is one more stage of training, where all
-systems that are compared here see the same distilled text for the same number of tokens. Left out, too, is the mask
-that keeps a position from attending to itself.
+The paper compares with this system. Gu et al. fine-tune model and fertilities together at the end of training, with a
+word-by-word loss from the teacher on the model's output and REINFORCE. This is left out: it needs the teacher in memory
+and samples at every step, and is one more stage of training, whereas all systems compared here see the same distilled
+text for the same number of tokens. Also left out is the mask that keeps a position from attending to itself.
 
 Shape letters: B sentences, S source positions, L target positions, C classes of fertility.
 """
@@ -33,7 +32,7 @@ from maskpredict.systems.positional_attention import PositionalLayer
 from maskpredict.systems.word_aligner import WordAligner, alignment_loss, fertilities
 
 MAX_FERTILITY = 9
-"""Highest fertility that is predicted."""
+"""Highest fertility that the model predicts."""
 
 
 class Fertility(System):

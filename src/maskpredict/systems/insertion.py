@@ -19,19 +19,41 @@ padding as there is in N, D width, V vocabulary.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from maskpredict.model.batch import Batch, Tokens
+from maskpredict.bounds import PositiveFloat
+from maskpredict.config import check_bounds
+from maskpredict.model.batch import Batch
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.layout import Layout
 from maskpredict.model.transformer import initialise
-from maskpredict.systems import Vocabulary
-from maskpredict.systems.base import EncoderOutput, Loss, System
+from maskpredict.systems import TrainingOptions, Vocabulary
+from maskpredict.systems.base import Loss, System
 from maskpredict.systems.masking import random_subset
-from maskpredict.systems.order_config import OrderConfig
+
+
+@dataclass(frozen=True)
+class OrderConfig:
+    """Weights of the words that a slot may get next."""
+
+    temperature: PositiveFloat | None = 1.0
+    """A word d places from the middle of what its slot lacks has a weight of exp(-d / temperature): the lower, the
+    closer to a balanced binary tree; with null all words of a slot have the same weight (uniform)."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
+
+@dataclass(frozen=True)
+class InsertionOptions(TrainingOptions):
+    """Options of training by insertion."""
+
+    order: OrderConfig = field(default_factory=OrderConfig)
+    """Order of insertions that an insertion model learns."""
 
 
 class Insertion(System):
@@ -39,10 +61,11 @@ class Insertion(System):
 
     name: ClassVar[str] = "insertion"
     loss_parts: ClassVar[tuple[str, ...]] = ("word",)
+    options_type: ClassVar[type[TrainingOptions]] = InsertionOptions
+    options: InsertionOptions
 
     def __init__(self, config: ModelConfig, vocabulary: Vocabulary, label_smoothing: float = 0.1) -> None:
         super().__init__(config, vocabulary, label_smoothing)
-        self.order = OrderConfig()
         self.slot = nn.Linear(2 * config.width, config.width)
         initialise(self.slot)
 
@@ -57,21 +80,16 @@ class Insertion(System):
         logits_MV = self.transformer.output(self.output_states(hidden, canvas).flatten(0, -2)).float()
 
         missing_N = (layout.valid & ~kept).flatten()
-        weights_N = middle_weights(layout.positions.flatten(), places_N, missing_N, self.order.temperature)
-        wanted_M = _sums(logits_MV[places_N, target] * weights_N, places_N)
+        weights_N = middle_weights(layout.positions.flatten(), places_N, missing_N, self.options.order.temperature)
+        target_logits_M = _sums(logits_MV[places_N, target] * weights_N, places_N)
         complete_M = _sums(missing_N.float(), places_N) == 0
-        wanted_M = torch.where(complete_M, logits_MV[:, self.special.eos], wanted_M)
+        target_logits_M = torch.where(complete_M, logits_MV[:, self.special.eos], target_logits_M)
         norm_M = logits_MV.logsumexp(-1)
-        plain_M, uniform_M = norm_M - wanted_M, norm_M - logits_MV.mean(-1)
+        plain_M, uniform_M = norm_M - target_logits_M, norm_M - logits_MV.mean(-1)
         smooth_M = (1 - self.label_smoothing) * plain_M + self.label_smoothing * uniform_M
         share_M = canvas.valid.flatten() / canvas.lengths_B[canvas.rows.flatten()].clamp(min=1)
         word = (plain_M.detach() * share_M).sum()
         return Loss((smooth_M * share_M).sum(), layout.valid_rows.sum(), {"word": word})
-
-    def encode(self, source: Tokens) -> EncoderOutput:
-        """As in `System`."""
-        encoded = self.transformer.encode(source.ids, source.layout)
-        return EncoderOutput(self.transformer.memory(encoded), source.layout)
 
     def output_states(self, hidden: Tensor, target: Layout) -> Tensor:
         """As in `System`: for each word or end mark, the slot in front of it."""

@@ -1,14 +1,13 @@
 """Iterative refinement (Lee et al., 2018): of the systems the paper compares with, the nearest to mask-predict.
 
 It also translates in passes, but each pass sees all words of the previous one and predicts all of them again: the
-model itself must find the wrong ones. So it is trained on `REFINEMENTS` passes after the first. Each corrects, for half
-of the sentences, what the model said in the pass before; for the other half, the target after Lee et al.'s corruption.
+model itself must find the wrong ones. So it is trained on `REFINEMENTS` passes after the first. For half of the
+sentences, their input is the prediction of the pass before, for the others the target after Lee et al.'s corruption.
 
 As in the CMLM, the first pass sees masks and the length comes from the LENGTH position. Lee et al. copy the source and
-pool the encoder's output instead, and have a second decoder for all passes after the first. One decoder does both here:
-it sees masks in the first pass and words in the others, and so knows which it is in, as the CMLM's does; and with a
-second one, the model would be larger than those it is compared with. So the comparison is between the methods of
-refining alone.
+pool the encoder's output instead, and have a second decoder for all passes after the first. Here one decoder does both,
+as the CMLM's does: it sees masks in the first pass and words in the others. With a second decoder, the model would be
+larger than those it is compared with.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from maskpredict.systems.cmlm import CMLM
 
 REFINEMENTS = 4
 """Passes after the first that an update trains."""
-OWN_GUESS_SHARE = 0.5
-"""Share of the sentences that a pass corrects as the model said them in the pass before, instead of corrupted."""
+PREDICTED_SHARE = 0.5
+"""Share of the sentences whose input is the prediction of the pass before; that of the others is a corrupted target."""
 CORRUPTED_SHARE = 0.5
-"""Share of a sentence's words at which it is corrupted."""
+"""Share of the words of a corrupted target that are corrupted."""
 
 
 class Refinement(CMLM):
@@ -49,10 +48,10 @@ class Refinement(CMLM):
         smooth, plain, hidden = predict(torch.full_like(target, self.special.mask))
         for _ in range(REFINEMENTS):
             with torch.no_grad():
-                guess = self.transformer.output(hidden).argmax(-1).view_as(target)
-            own_B = torch.rand(layout.lengths_B.shape, device=target.device) < OWN_GUESS_SHARE
-            flawed = torch.where(own_B[layout.rows], guess, corrupted(batch.target, self.vocabulary.target_size))
-            pass_smooth, pass_plain, hidden = predict(flawed)
+                predicted = self.transformer.output(hidden).argmax(-1).view_as(target)
+            use_predicted_B = torch.rand(layout.lengths_B.shape, device=target.device) < PREDICTED_SHARE
+            noisy = corrupted(batch.target, self.vocabulary.target_size)
+            pass_smooth, pass_plain, hidden = predict(torch.where(use_predicted_B[layout.rows], predicted, noisy))
             smooth, plain = smooth + pass_smooth, plain + pass_plain
 
         length = self.length_loss(length_log_probs_BL, layout)
@@ -79,7 +78,7 @@ def corrupted(target: Tokens, vocabulary: int) -> Tensor:
 
 
 def moved_right(ids: Tensor, moves_on: Tensor) -> Tensor:
-    """Return the word that arrives at each place, where those at some places go on to the next."""
+    """Return ids in which a word replaces its right neighbour where `moves_on`, and the next one if True there, too."""
     flat = ids.flatten()
     places = torch.arange(len(flat), device=ids.device)
     arrives = moves_on.flatten().roll(1)

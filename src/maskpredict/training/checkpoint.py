@@ -57,7 +57,7 @@ class RunState:
     skipped: int = 0
     """Updates whose loss or gradient was not finite, which changed nothing."""
     skipped_in_a_row: int = 0
-    """Those of them since the last update that changed the weights."""
+    """Skipped updates since the last one that changed the weights."""
 
     @classmethod
     def read(cls, folder: Path) -> RunState:
@@ -108,7 +108,7 @@ def save_checkpoint(
 
 
 def remove_superseded(folder: Path) -> None:
-    """Remove what a killed process did not come to remove: old checkpoints, and unfinished ones."""
+    """Remove old and unfinished checkpoints that a killed process left."""
     _remove_all_but(folder, set(checkpoints(folder)[-KEPT:]))
 
 
@@ -135,7 +135,7 @@ def checkpoints(folder: Path) -> list[Path]:
 
 
 def intact(folders: list[Path]) -> list[Path]:
-    """Intact ones of the best checkpoints; a warning names the others."""
+    """The checkpoints that can be read; a warning names the others."""
     usable = []
     for folder in folders:
         try:

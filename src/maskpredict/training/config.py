@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -12,13 +13,11 @@ from maskpredict.bounds import (
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
-    Share,
 )
-from maskpredict.config import check_bounds
+from maskpredict.config import FLAT, FlatKeys, check_bounds, from_dict, keys_of
 from maskpredict.errors import UserError
 from maskpredict.model.config import preset
-from maskpredict.systems.order_config import OrderConfig
-from maskpredict.systems.reveal_config import RevealConfig
+from maskpredict.systems import SYSTEMS, TrainingOptions, find_system
 
 Seed = Annotated[int, Bounds(at_least=0, below=2**63)]
 """Seeds that both NumPy and PyTorch accept."""
@@ -72,6 +71,25 @@ class ValidationConfig:
     """Stop after this many validations without a better loss; null disables early stopping."""
 
 
+def options_of_system(settings: Mapping[str, Any]) -> FlatKeys:
+    """Return the options of the system that the settings name, and refuse those of other systems.
+
+    Those at their defaults are ignored: run folders of older versions name the options of every system.
+    """
+    name = str(settings.get("system", TrainConfig.system))
+    kind = find_system(name).options_type
+    others = settings.keys() - {*keys_of(TrainConfig), *keys_of(kind)}
+    owners = {key: [other for other in SYSTEMS if key in keys_of(find_system(other).options_type)] for key in others}
+    for key, systems in owners.items():
+        if systems and not _is_default(find_system(systems[0]).options_type, key, settings[key]):
+            raise UserError(f"{key} is for system={' or '.join(systems)}; leave it out of a run with system={name}.")
+    return FlatKeys(kind, [key for key, systems in owners.items() if systems])
+
+
+def _is_default(options_type: type[TrainingOptions], key: str, value: Any) -> bool:
+    return from_dict(options_type, {key: value}) == options_type()
+
+
 @dataclass(frozen=True)
 class TrainConfig:
     """A training run: data, system, model, schedule."""
@@ -91,13 +109,8 @@ class TrainConfig:
     a model with few layers from one with more."""
     label_smoothing: Fraction = 0.1
     """Share of the target probability spread over the whole vocabulary; ctc and alignment models learn without."""
-    reveal: RevealConfig = field(default_factory=RevealConfig)
-    """How much of its target an alignment model sees; other systems have no use for it."""
-    order: OrderConfig = field(default_factory=OrderConfig)
-    """Order of insertions that an insertion model learns; other systems have no use for it."""
-    bigram_matches: Share = 0.0
-    """Share of expected bigram matches (Shao & Feng, 2022) in the loss of a ctc or alignment model where nothing is
-    shown; the rest is the likelihood. For a short training at the end, from a trained model."""
+    options: TrainingOptions = field(default_factory=TrainingOptions, metadata={FLAT: options_of_system})
+    """Options of the system alone (`System.options_type`), such as `reveal` of an alignment model."""
     steps: PositiveInt = 300_000
     """Updates of the whole run."""
     seconds: PositiveFloat | None = None
@@ -146,9 +159,8 @@ class TrainConfig:
                 f"batch.max_length is {self.batch.max_length}; "
                 f"it must be below model.max_positions ({shape.max_positions})."
             )
-        if self.system != "alignment" and self.reveal != RevealConfig():
-            raise UserError(f"reveal is for system=alignment; leave it out of a run with system={self.system}.")
-        if self.system != "insertion" and self.order != OrderConfig():
-            raise UserError(f"order is for system=insertion; leave it out of a run with system={self.system}.")
-        if self.bigram_matches and self.system not in ("ctc", "alignment"):
-            raise UserError(f"bigram_matches is for ctc and alignment models, not for system={self.system}.")
+        options_type = find_system(self.system).options_type
+        if type(self.options) is TrainingOptions:
+            object.__setattr__(self, "options", options_type())
+        elif type(self.options) is not options_type:
+            raise UserError(f"options of system={self.system} are {options_type.__name__}, not {self.options}.")

@@ -21,7 +21,7 @@ from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 from maskpredict.engines.devices import find_device
 
 STUCK_AFTER = 900.0
-"""Seconds, unless a caller says otherwise."""
+"""Default seconds without progress after which a process counts as stuck."""
 
 
 @dataclass(frozen=True)
@@ -77,16 +77,20 @@ def join_process_group(device: torch.device, stuck_after: float | None = None) -
 
     An exchange fails after twice the time after which a process counts as stuck, so that it can report first.
     """
-    world_size = int(os.environ.get("WORLD_SIZE", "1"))
-    if world_size == 1:
+    if not is_distributed():
         yield ProcessGroup()
         return
     timeout = timedelta(seconds=2 * (stuck_after or STUCK_AFTER))
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=timeout)
     try:
-        yield ProcessGroup(dist.get_rank(), world_size)
+        yield ProcessGroup(dist.get_rank(), dist.get_world_size())
     finally:
         dist.destroy_process_group()
+
+
+def is_distributed() -> bool:
+    """Return whether torchrun started several processes."""
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
 def is_main_process() -> bool:

@@ -60,9 +60,9 @@ class UpdateLoader:
         ready: queue.Queue[Update | BaseException] = queue.Queue(maxsize=8)
         stop = threading.Event()
 
-        def work() -> None:
+        def prefetch() -> None:
             try:
-                for update in self._make(position):
+                for update in self._plan_updates(position):
                     while not stop.is_set():
                         try:
                             ready.put(update, timeout=0.1)
@@ -74,7 +74,7 @@ class UpdateLoader:
             except BaseException as error:  # hand it to the thread that waits for updates
                 ready.put(error)
 
-        thread = threading.Thread(target=work, daemon=True, name="batches")
+        thread = threading.Thread(target=prefetch, daemon=True, name="batches")
         thread.start()
         try:
             while True:
@@ -86,7 +86,7 @@ class UpdateLoader:
             stop.set()
             thread.join()
 
-    def _make(self, position: Position) -> Iterator[Update]:
+    def _plan_updates(self, position: Position) -> Iterator[Update]:
         epoch, first = position.epoch, position.update
         while True:
             plan = self.batches.plan(epoch)

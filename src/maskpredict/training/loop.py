@@ -24,7 +24,6 @@ from maskpredict.model.module_weights import load_weights, tensors_of
 from maskpredict.model.padding import round_up
 from maskpredict.model.training_record import TrainingRecord
 from maskpredict.progress import Progress, Task
-from maskpredict.systems.ctc import CTC
 from maskpredict.training.checkpoint import (
     RunState,
     average_weights,
@@ -53,7 +52,6 @@ from maskpredict.training.setup import (
     uses_cuda_graph,
 )
 from maskpredict.training.signals import catch_signals
-from maskpredict.training.unalignable import warn_of_unalignable
 from maskpredict.training.validation import Validation
 from maskpredict.training.watchdog import Watchdog
 
@@ -126,8 +124,7 @@ class Run:
         if group.is_main:
             self.folder.open(config)
             remove_superseded(self.folder.checkpoints)
-            if isinstance(self.system, CTC):
-                warn_of_unalignable(training_split(config, self.dataset), self.system.config.ctc_positions)
+            self.system.check_pairs(training_split(config, self.dataset))
         group.barrier()
         self.saved_at: int | None = None
         """Update of the checkpoint that was read or written last."""
@@ -175,11 +172,11 @@ class Run:
             slot=self.system.reserves_slot,
             seed=self.config.seed,
         )
-        feed = UpdateLoader(batches, parts, self.group.rank, self.group.world_size)
+        loader = UpdateLoader(batches, parts, self.group.rank, self.group.world_size)
         if captured:
             compiled = self.config.engine != "captured"
-            return CapturedEngine(self.system, self.dtype, batch.max_length, compiled=compiled), feed
-        return EagerEngine(self.system, self.dtype, batch.max_length, self.scaler), feed
+            return CapturedEngine(self.system, self.dtype, batch.max_length, compiled=compiled), loader
+        return EagerEngine(self.system, self.dtype, batch.max_length, self.scaler), loader
 
     def make_updates(self, task: Task, stop: Callable[[], bool]) -> None:
         """Make updates until the run is finished or `stop()` is True; then save a checkpoint."""

@@ -38,7 +38,7 @@ class Optimizer:
             fused=system.device.type == "cuda",
         )
         self.skipped = torch.zeros(2, dtype=torch.int64, device=system.device)
-        """Skipped updates, and those of them since the last that was not; on the device, to be read rarely."""
+        """Skipped updates, and how many of them came last in a row; on the device, to be read rarely."""
 
     def update(self, engine: TrainingEngine, update: Update, number: int, seed: int, rate: float) -> Tensor:
         """Make one step; returns the sums of the update over all processes (loss, count, then named parts).

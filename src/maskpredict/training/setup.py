@@ -16,10 +16,7 @@ from maskpredict.model.folder import WEIGHTS_FILE, ModelFolder, read_description
 from maskpredict.model.module_weights import load_weights
 from maskpredict.model.training_record import RANDOM, TrainingRecord
 from maskpredict.systems import find_system, vocabulary_of
-from maskpredict.systems.alignment import Alignment
 from maskpredict.systems.base import System
-from maskpredict.systems.ctc import CTC
-from maskpredict.systems.insertion import Insertion
 from maskpredict.training.config import TrainConfig
 from maskpredict.training.initialization import initial_weights
 
@@ -56,12 +53,7 @@ def new_system(config: TrainConfig, dataset: Dataset) -> System:
     if shape.embeddings == "shared" and not dataset.tokenizers.joint:
         raise UserError("the data has separate vocabularies: set model.embeddings to target or separate.")
     system = find_system(config.system)(shape, vocabulary_of(dataset.tokenizers), config.label_smoothing)
-    if isinstance(system, Alignment):
-        system.reveal = config.reveal
-    if isinstance(system, Insertion):
-        system.order = config.order
-    if isinstance(system, CTC):
-        system.bigram_matches = config.bigram_matches
+    system.options = config.options
     if config.start_from:
         load_weights(system, initial_weights(system, dataset.tokenizers, Path(config.start_from)))
     return system

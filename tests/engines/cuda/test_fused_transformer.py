@@ -86,15 +86,15 @@ def test_it_makes_steps_like_the_plain_transformer(make: MakeTransformer) -> Non
     plain, beams = make(), 3
     fused = FusedTransformer(plain, reference)
     encoded = plain.encode(ids_of(SOURCES, 1), SOURCES)
-    past = [one.new_past(3, beams, 8) for one in (plain, fused)]
+    caches = [one.new_caches(3, beams, 8) for one in (plain, fused)]
     slots = torch.full((3, beams, 8), -1)
     for time in range(4):
         slots[:, :, time] = torch.arange(beams)
         seen = (slots[..., None] == torch.arange(beams)).flatten(2)
         ids = torch.randint(0, 13, (3, beams), generator=torch.Generator().manual_seed(time))
         got, wanted = (
-            one.decode_step(ids, time, own_past, seen, one.memory(encoded), SOURCES)
-            for one, own_past in zip((fused, plain), past, strict=True)
+            one.decode_step(ids, time, layer_caches, seen, one.memory(encoded), SOURCES)
+            for one, layer_caches in zip((fused, plain), caches, strict=True)
         )
         torch.testing.assert_close(got, wanted)
         slots[1] = slots[1, [2, 0, 0]]  # some beams continue others

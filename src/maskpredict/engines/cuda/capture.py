@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from maskpredict.decoding.candidates import Finished, likely_count
+from maskpredict.decoding.candidates import CompletedDraft, likely_count
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.engines.cuda.capture_shape import CaptureShape
@@ -102,7 +102,7 @@ def capture_inputs(requests: Sequence[Request], shape: CaptureShape, pad: int) -
 
 def finished(
     results: Tensor, shape: CaptureShape, sentences: int, settings: MaskPredictSettings
-) -> list[list[Finished]]:
+) -> list[list[CompletedDraft]]:
     """Return the candidates of the first `sentences` sentences in a capture's results."""
     count = sentences * shape.candidates
     rows = _rows(results, shape, count)
@@ -110,10 +110,10 @@ def finished(
     return [_candidates(rows[start : start + shape.candidates], shape.target_width, settings) for start in starts]
 
 
-def finished_alignments(results: Tensor, shape: CaptureShape, sentences: int) -> list[list[Finished]]:
+def finished_alignments(results: Tensor, shape: CaptureShape, sentences: int) -> list[list[CompletedDraft]]:
     """Return the only candidate of each of the first `sentences` sentences."""
     rows = _rows(results, shape, sentences)
-    return [[_finished(row, set_aside=False)] for row in rows]
+    return [[_finished(row, ranks_last=False)] for row in rows]
 
 
 class _Row(NamedTuple):
@@ -132,13 +132,13 @@ def _rows(results: Tensor, shape: CaptureShape, count: int) -> list[_Row]:
     return [_Row(*row) for row in zip(*(part[:count].tolist() for part in parts), strict=True)]
 
 
-def _finished(row: _Row, *, set_aside: bool) -> Finished:
+def _finished(row: _Row, *, ranks_last: bool) -> CompletedDraft:
     log_probs = row.log_probs[: row.length]
     ids, score = row.tokens[: row.length], sum(log_probs) / row.length
-    return Finished(ids, log_probs, score, row.passes, [], set_aside, row.length_score)
+    return CompletedDraft(ids, log_probs, score, row.passes, [], ranks_last, row.length_score)
 
 
-def _candidates(rows: Sequence[_Row], width: int, settings: MaskPredictSettings) -> list[Finished]:
+def _candidates(rows: Sequence[_Row], width: int, settings: MaskPredictSettings) -> list[CompletedDraft]:
     """Return the candidates of one sentence: one of each length, and unlikely lengths only where needed."""
     distinct: list[_Row] = []
     for row in rows:
@@ -148,4 +148,4 @@ def _candidates(rows: Sequence[_Row], width: int, settings: MaskPredictSettings)
     tried = distinct[: max(likely, settings.num_hypotheses)]
     if (longest := max(row.length for row in tried)) > width:
         raise TargetTooLong(longest)
-    return [_finished(row, set_aside=bool(row.pruned) or number >= likely) for number, row in enumerate(tried)]
+    return [_finished(row, ranks_last=bool(row.pruned) or number >= likely) for number, row in enumerate(tried)]

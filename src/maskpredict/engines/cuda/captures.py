@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from maskpredict.decoding.candidates import Finished
+from maskpredict.decoding.candidates import CompletedDraft
 from maskpredict.decoding.hypothesis import Request
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.engines.cuda.capture import Capture, Computation, Pool, TargetTooLong, capture_inputs, finished
@@ -33,7 +33,7 @@ from maskpredict.systems.cmlm import CMLM
 MAX_CAPTURES = 256
 """Size of the cache of captures; the least recently used is dropped."""
 
-Candidates = list[list[Finished]]
+Candidates = list[list[CompletedDraft]]
 """Finished candidates of each sentence."""
 
 

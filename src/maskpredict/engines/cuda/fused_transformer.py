@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from maskpredict.kernels.reference import Activation, BlockBests, Ops
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.layout import Layout, Padded
-from maskpredict.model.transformer import CrossAttention, DecoderLayer, EncoderLayer, Memory, Past, Transformer
+from maskpredict.model.transformer import CrossAttention, DecoderLayer, EncoderLayer, KVCache, Memory, Transformer
 
 MAX_FUSED_ROWS = 768
 """Rows beyond which arithmetic counts more than launches, and PyTorch's kernels are faster."""
@@ -127,15 +127,15 @@ class FusedTransformer(Transformer):
         return self.ops.block_bests(stream_RTD.flatten(0, 1), self.decoder_norm, self.output.weight, penalty_V)
 
     def decode_step(
-        self, ids_BK: Tensor, time: int, past: list[Past], seen_BKS: Tensor, memory: list[Memory], source: Padded
+        self, ids_BK: Tensor, time: int, caches: list[KVCache], seen_BKS: Tensor, memory: list[Memory], source: Padded
     ) -> Tensor:
         """As in `Transformer`."""
         target = self.target
         ids_N1 = ids_BK.flatten()[:, None]
         x_ND = self.ops.embed(ids_N1, target.tokens.weight, target.positions.weight, target.scale, time)[:, 0]
-        for layer, layer_past, layer_memory in zip(self.decoder, past, memory, strict=True):
+        for layer, layer_cache, layer_memory in zip(self.decoder, caches, memory, strict=True):
             assert isinstance(layer, DecoderLayer)
-            x_ND = self._step(layer, x_ND, layer_past, time, seen_BKS)
+            x_ND = self._step(layer, x_ND, layer_cache, time, seen_BKS)
             x_ND = self._cross_attention(layer, x_ND, len(ids_BK), layer_memory, source.lengths_B)
             x_ND = self._feed_forward(layer, x_ND)
         hidden_ND: Tensor = self.decoder_norm(x_ND)
@@ -150,13 +150,13 @@ class FusedTransformer(Transformer):
         attended_ND = self.ops.attend(q, k, v, lengths_R).flatten(0, 1).flatten(1)
         return self._linear(attended_ND, attention.out, residual_NM=x_ND, places_RP=places_RP)
 
-    def _step(self, layer: DecoderLayer, x_ND: Tensor, past: Past, time: int, seen_BKS: Tensor) -> Tensor:
-        """Run self-attention for one position of each beam; `past` and `seen_BKS` as in `DecoderLayer.step`."""
+    def _step(self, layer: DecoderLayer, x_ND: Tensor, cache: KVCache, time: int, seen_BKS: Tensor) -> Tensor:
+        """Run self-attention for one position of each beam; `cache` and `seen_BKS` as in `DecoderLayer.step`."""
         beams, keys = seen_BKS.shape[1:]
         attention, norm = layer.attention, layer.attention_residual.norm
-        q_ND = self.ops.linear_into(x_ND, attention.qkv, norm, past.keys[:, time], past.values[:, time])
+        q_ND = self.ops.linear_into(x_ND, attention.qkv, norm, cache.keys[:, time], cache.values[:, time])
         q = q_ND.view(len(seen_BKS), beams, attention.heads, -1)
-        k, v = (x[:, : keys // beams].flatten(1, 2) for x in (past.keys, past.values))
+        k, v = (x[:, : keys // beams].flatten(1, 2) for x in (cache.keys, cache.values))
         attended_ND = self.ops.attend_seen(q, k, v, seen_BKS).flatten(0, 1).flatten(1)
         return self._linear(attended_ND, attention.out, residual_NM=x_ND)
 

@@ -118,14 +118,14 @@ def _differences(fused: FusedTransformer, plain: Transformer, sentences: int) ->
 
 def _two_steps(transformer: Transformer, ids_RT: Tensor, memory: list[Memory], source: Padded) -> Tensor:
     """Return the outputs of causal decoding with two beams, fed the first two tokens of each draft."""
-    past = transformer.new_past(len(source.lengths_B), 2, 8)
+    caches = transformer.new_caches(len(source.lengths_B), 2, 8)
     outputs = []
     for time in range(2):
         seen_BKTK = torch.zeros((len(source.lengths_B), 2, 8, 2), dtype=torch.bool, device=ids_RT.device)
         for beam in range(2):
             seen_BKTK[:, beam, : time + 1, beam] = True
         ids_BK = ids_RT[:, time].view(-1, 2)
-        outputs.append(transformer.decode_step(ids_BK, time, past, seen_BKTK.flatten(2), memory, source))
+        outputs.append(transformer.decode_step(ids_BK, time, caches, seen_BKTK.flatten(2), memory, source))
     return torch.stack(outputs)
 
 

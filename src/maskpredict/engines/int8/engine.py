@@ -15,7 +15,8 @@ from maskpredict.engines.torch.loading import empty_system
 from maskpredict.engines.torch.passes import HiddenStates
 from maskpredict.model.folder import ModelFolder
 from maskpredict.model.layout import Padded
-from maskpredict.model.module_weights import check_names, check_shape, take_weights
+from maskpredict.model.module_weights import shapes_of, take_weights
+from maskpredict.model.parameter_shapes import check_weights
 from maskpredict.model.stored_weights import Weights, int8_matrix
 from maskpredict.systems.base import EncoderOutput, System
 from maskpredict.systems.cmlm import CMLM
@@ -57,13 +58,12 @@ def load_int8_system(contents: ModelFolder) -> System:
 
 def fill_in_int8(module: nn.Module, weights: Weights) -> None:
     """Give a module on the meta device its weights, and replace its linear layers by int8 ones."""
-    check_names(module, weights)
+    check_weights(weights, shapes_of(module))
     names: dict[Tensor, str] = {parameter: name for name, parameter in module.named_parameters()}
     for part in list(module.modules()):
         for place, linear in list(part.named_children()):
             if isinstance(linear, nn.Linear):
                 matrix = int8_matrix(weights, names[linear.weight])
-                check_shape(names[linear.weight], matrix.numbers, linear.weight)
                 bias = None if linear.bias is None else torch.as_tensor(weights[names[linear.bias]])
                 part.add_module(place, Int8Linear(matrix, bias))
     take_weights(module, {name: weights[name] for name, _ in module.named_parameters()})

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from maskpredict.engines.int8.linear import Int8Linear
 from maskpredict.model.layout import Layout, Padded
-from maskpredict.model.transformer import DecoderLayer, EncoderLayer, Memory, Past, Residual, Transformer
+from maskpredict.model.transformer import DecoderLayer, EncoderLayer, KVCache, Memory, Residual, Transformer
 
 
 class Int8Transformer(Transformer):
@@ -71,33 +71,39 @@ class Int8Transformer(Transformer):
             for layer in self.memory(encoded)
         ]
 
-    def new_past(self, rows: int, beams: int, positions: int) -> list[Past]:
+    def new_caches(self, rows: int, beams: int, positions: int) -> list[KVCache]:
         """As in `Transformer`."""
         heads, size = self.config.heads, self.config.width // self.config.heads
         return [
-            _Past(torch.zeros(rows, heads, size, positions, beams), torch.zeros(rows, heads, positions, beams, size))
+            _CacheByHead(
+                torch.zeros(rows, heads, size, positions, beams), torch.zeros(rows, heads, positions, beams, size)
+            )
             for _ in self.decoder
         ]
 
     def decode_step(
-        self, ids_BK: Tensor, time: int, past: list[Past], seen_BKS: Tensor, memory: list[Memory], source: Padded
+        self, ids_BK: Tensor, time: int, caches: list[KVCache], seen_BKS: Tensor, memory: list[Memory], source: Padded
     ) -> Tensor:
         """As in `Transformer`."""
         x_ND = self.target(ids_BK, torch.full_like(ids_BK, time)).flatten(0, 1)
-        for (attention, cross, feed_forward), layer_past, layer_memory in zip(
-            self.decoder_steps, past, memory, strict=True
+        for (attention, cross, feed_forward), layer_cache, layer_memory in zip(
+            self.decoder_steps, caches, memory, strict=True
         ):
-            x_ND = attention.step(x_ND, layer_past, time, seen_BKS)
+            x_ND = attention.step(x_ND, layer_cache, time, seen_BKS)
             x_ND = feed_forward(cross.step(x_ND, layer_memory, source.valid_BT[:, None]))
         hidden_ND: Tensor = self.decoder_norm(x_ND)
         return hidden_ND.view(*ids_BK.shape, -1)
 
 
-class _Past(Past):
+class _CacheByHead(KVCache):
     """Keys [B, H, K, T, beams] and values [B, H, T, beams, K], ready for matrix products."""
 
+    def write(self, time: int, keys: Tensor, values: Tensor) -> None:
+        """As in `KVCache`."""
+        self.keys[:, :, :, time], self.values[:, :, time] = keys.permute(0, 2, 3, 1), values.transpose(1, 2)
+
     def grow(self, positions: int) -> None:
-        """As in `Past`."""
+        """As in `KVCache`."""
         self.keys = F.pad(self.keys, (0, 0, 0, positions))
         self.values = F.pad(self.values, (0, 0, 0, 0, 0, positions))
 
@@ -173,12 +179,12 @@ class _SelfAttention(_Sublayer):
         memory = [_by_head(sentence[:, 1], sentence[:, 2]) for sentence in _sentences(qkv, lengths)]
         return self.after(x_ND, self.out(_attend(qkv[:, 0], lengths, memory)))
 
-    def step(self, x_ND: Tensor, past: Past, time: int, seen_BKS: Tensor) -> Tensor:
-        """Run one position of each beam; `past` and `seen_BKS` as in `DecoderLayer.step`."""
+    def step(self, x_ND: Tensor, cache: KVCache, time: int, seen_BKS: Tensor) -> Tensor:
+        """Run one position of each beam; `cache` and `seen_BKS` as in `DecoderLayer.step`."""
         sentences, beams, keys = seen_BKS.shape
         q, k, v = self.qkv(self.before(x_ND)).view(sentences, beams, 3, self.heads, -1).unbind(2)
-        past.keys[:, :, :, time], past.values[:, :, time] = k.permute(0, 2, 3, 1), v.transpose(1, 2)
-        earlier = Memory(past.keys.flatten(3)[..., :keys], past.values.flatten(2, 3)[:, :, :keys])
+        cache.write(time, k, v)
+        earlier = Memory(cache.keys.flatten(3)[..., :keys], cache.values.flatten(2, 3)[:, :, :keys])
         return self.after(x_ND, self.out(_attend_seen(q, earlier, seen_BKS)))
 
 

@@ -32,7 +32,7 @@ class Incremental:
         assert isinstance(source.layout, Padded)
         self.source = source.layout
         self.memory = self.transformer.memory_for_steps(self.transformer.encode(source.ids, source.layout))
-        self.past = self.transformer.new_past(len(source.ids), beams, CACHE_STEP)
+        self.caches = self.transformer.new_caches(len(source.ids), beams, CACHE_STEP)
         self.beams_K = torch.arange(beams, device=source.ids.device)
         self.slots_BKT = torch.full((len(source.ids), beams, CACHE_STEP), -1, device=source.ids.device)
 
@@ -45,7 +45,7 @@ class Incremental:
         self.slots_BKT[:, :, time] = self.beams_K
         seen_BKTK = self.slots_BKT[:, :, : round_up(time + 1), None] == self.beams_K
         ids_BK = last_R.view(-1, self.beams)
-        hidden = self.transformer.decode_step(ids_BK, time, self.past, seen_BKTK.flatten(2), self.memory, self.source)
+        hidden = self.transformer.decode_step(ids_BK, time, self.caches, seen_BKTK.flatten(2), self.memory, self.source)
         return self.transformer.logits(hidden.flatten(0, 1)).index_fill_(1, self.suppressed, -math.inf)
 
     def _follow(self, origin_BK: Tensor) -> None:
@@ -54,12 +54,12 @@ class Incremental:
             stay_B = origin_BK[:, 0] // self.beams
             self.source, self.slots_BKT = self.source.select(stay_B), self.slots_BKT[stay_B]
             self.memory = [Memory(m.keys[stay_B], m.values[stay_B]) for m in self.memory]
-            self.past = [past.select(stay_B) for past in self.past]
+            self.caches = [cache.select(stay_B) for cache in self.caches]
         from_BK1 = (origin_BK % self.beams)[:, :, None]
         self.slots_BKT = self.slots_BKT.gather(1, from_BK1.expand_as(self.slots_BKT))
 
     def _grow(self) -> None:
         """Extend the cache by a few positions, so that short translations stay cheap."""
         self.slots_BKT = F.pad(self.slots_BKT, (0, CACHE_STEP), value=-1)
-        for past in self.past:
-            past.grow(CACHE_STEP)
+        for cache in self.caches:
+            cache.grow(CACHE_STEP)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from maskpredict.decoding.candidates import Finished
+from maskpredict.decoding.candidates import CompletedDraft
+from maskpredict.decoding.completion import DraftCompleter
 from maskpredict.decoding.engine import BatchPolicy
-from maskpredict.decoding.finish import Finisher
 from maskpredict.decoding.settings import MaskPredictSettings
 from maskpredict.engines.torch import engine as torch_engine
 from maskpredict.engines.torch.engine import TorchEngine
@@ -26,12 +26,12 @@ def test_a_group_takes_narrower_drafts_until_it_is_large_enough(
     calls: list[int] = []
     engine.transformer.decoder[0].register_forward_hook(lambda *_: calls.append(1))
 
-    def finished(policy: BatchPolicy) -> list[Finished]:
+    def finished(policy: BatchPolicy) -> list[CompletedDraft]:
         calls.clear()
         engine.batch_policy = policy
         encoded = engine.encode([(5, 6, 7, 2), (8, 9, 2)])
-        finisher = Finisher(encoded, engine.special, MaskPredictSettings(iterations=3))
-        return finisher.finish([[MASK] * length for length in LENGTHS], [0, 1] * 4)
+        completer = DraftCompleter(encoded, engine.special, MaskPredictSettings(iterations=3))
+        return completer.complete([[MASK] * length for length in LENGTHS], [0, 1] * 4)
 
     expected = finished(BatchPolicy.SAME_WIDTH)
     assert len(calls) == 3 * 4

@@ -1,4 +1,4 @@
-"""Mask-predict over drafts, on the engine that encoded the sources.
+"""Completion of drafts: all passes over them, on the engine that encoded their sources.
 
 The engine groups the drafts that it computes together, of any sentences; a sentence's length candidates share its
 encoded source. Shape letters: B rows (drafts), T positions, V vocabulary.
@@ -13,7 +13,7 @@ from itertools import compress
 from typing import TypeVar
 
 from maskpredict.decoding.arrays import Array, array_namespace, device
-from maskpredict.decoding.candidates import Finished, less_confident
+from maskpredict.decoding.candidates import CompletedDraft, less_confident
 from maskpredict.decoding.engine import Encoded, Query
 from maskpredict.decoding.mask_predict import Decoded, Rules, one_pass, passes_from, undecoded
 from maskpredict.decoding.pausing import pause
@@ -26,8 +26,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Finisher:
-    """Completes drafts of the sentences in `encoded`."""
+class DraftCompleter:
+    """Runs the passes over drafts of the targets of `encoded`."""
 
     encoded: Encoded
     special: SpecialIds
@@ -35,9 +35,9 @@ class Finisher:
     blank: int | None = None
     """Id of the blank, if the drafts are alignments."""
 
-    def finish(
+    def complete(
         self, drafts: Sequence[Sequence[int]], owner: Sequence[int], given: Sequence[Sequence[int]] | None = None
-    ) -> list[Finished]:
+    ) -> list[CompletedDraft]:
         """Complete drafts; `owner` is the sentence of each.
 
         With `given`, return those tokens and the probability of each when its position was last predicted.
@@ -57,10 +57,10 @@ class Finisher:
             pruned = less_confident(scores, owner, self.settings.prune_candidates)
             for group, rows in zip(groups, rows_of_groups, strict=True):
                 group.prune([row in pruned for row in rows])
-        return _in_order(rows_of_groups, [group.finish() for group in groups])
+        return _in_order(rows_of_groups, [group.run_other_passes() for group in groups])
 
-    def first_guess(self, draft: Sequence[int], sentence: int) -> Array:
-        """Return log-probabilities [T, V] of every token at every position of a draft."""
+    def first_pass(self, draft: Sequence[int], sentence: int) -> Array:
+        """Return log-probabilities [T, V] of every token at every position of a draft, as the first pass sees it."""
         passes = self.encoded.passes([sentence], [len(draft)])
         return passes.log_probs(passes.array([draft], self.special.pad), Query(self.settings.suppress_tokens))
 
@@ -70,14 +70,14 @@ class _Group:
 
     def __init__(
         self,
-        finisher: Finisher,
+        completer: DraftCompleter,
         drafts: Sequence[Sequence[int]],
         owner: Sequence[int],
         given: Sequence[Sequence[int]] | None,
     ) -> None:
-        self.settings, self.lengths = finisher.settings, [len(draft) for draft in drafts]
-        special, plan = finisher.special, STRATEGIES[finisher.settings.strategy]
-        self.passes = finisher.encoded.passes(owner, self.lengths)
+        self.settings, self.lengths = completer.settings, [len(draft) for draft in drafts]
+        special, plan = completer.special, STRATEGIES[completer.settings.strategy]
+        self.passes = completer.encoded.passes(owner, self.lengths)
         draft_BT = self.passes.array(drafts, special.pad)
         self.xp = xp = array_namespace(draft_BT)
         lengths_B = xp.asarray(self.lengths, device=device(draft_BT))
@@ -97,7 +97,7 @@ class _Group:
             plan.hide,
             self.settings.stop_when_stable,
             self.settings.threshold,
-            finisher.blank,
+            completer.blank,
             self.settings.seed,
         )
         self.pruned = [False] * len(drafts)
@@ -116,7 +116,7 @@ class _Group:
         pruned_B = self.xp.asarray(pruned, device=device(self.rules.passes_B))
         self.rules = replace(self.rules, passes_B=self.xp.where(pruned_B, 1, self.rules.passes_B))
 
-    def finish(self) -> list[Finished]:
+    def run_other_passes(self) -> list[CompletedDraft]:
         """Run the remaining passes."""
         first = 0 if self.settings.prune_candidates is None else 1
         result = passes_from(first, self._predict, self.decoded, self.rules, self._watch)
@@ -130,7 +130,7 @@ class _Group:
             for decoded in self.history
         ]
         return [
-            Finished(
+            CompletedDraft(
                 tokens[row][:length],
                 log_probs[row][:length],
                 scores[row],
