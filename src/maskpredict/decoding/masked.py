@@ -18,8 +18,8 @@ from maskpredict.decoding.pausing import pause
 from maskpredict.decoding.settings import MaskPredictSettings, RefinementSettings
 from maskpredict.errors import UserError
 
-WORDS_PER_MASK = 3
-"""A word is predicted from two thirds of the others: as good as from all of them, in a third of the passes or less."""
+WORDS_PER_MASK = 4
+"""A word is predicted from three quarters of the others: as good as from all of them, in a third of the passes or less."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class MaskedDecoder(Decoder):
         return [ranked([row], settings)[0] for row in rows]
 
     def cloze(self, sources: Sequence[Sequence[int]], target: Sequence[int], words: Sequence[int]) -> list[list[float]]:
-        """As in `Decoder`: every third word is masked at a time, and predicted from the others."""
+        """As in `Decoder`: every fourth word is masked at a time, and predicted from the others."""
         parts = range(min(WORDS_PER_MASK, len(set(words))))
         hidden = [[word % len(parts) == part for word in words] for part in parts]
         mask = self.engine.special.mask
