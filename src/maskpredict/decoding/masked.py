@@ -19,7 +19,7 @@ from maskpredict.decoding.settings import MaskPredictSettings, RefinementSetting
 from maskpredict.errors import UserError
 
 WORDS_PER_MASK = 4
-"""A word is predicted from three quarters of the others: as good as from all of them, in a third of the passes or less."""
+"""A word is predicted from three quarters of the others: as good as from all of them, in fewer passes."""
 
 
 @dataclass(frozen=True)

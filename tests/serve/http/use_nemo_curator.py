@@ -1,4 +1,4 @@
-"""Translates a batch of documents with NeMo Curator's own stages, its backend being a running server; prints them as JSON.
+"""Translates texts by NeMo Curator's own stages, with a running server as their backend; prints JSON.
 
 It runs in an environment of its own, which has nemo-curator:  python use_nemo_curator.py URL TEXT...
 """
