@@ -24,7 +24,7 @@ RECIPE = [
     *(f"teacher.model={TINY}", f"student.model={TINY}", "distill.beam_size=1", "evaluate.teacher=[{beam_size: 1}]"),
 ]
 _CLOCK = {"seconds", "tokens_per_second"}
-_UNFINISHED = (".partial-", ".previous-", ".unfinished")
+_UNFINISHED = (".partial-", ".previous-")
 
 
 @dataclass(frozen=True)

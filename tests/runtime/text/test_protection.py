@@ -155,3 +155,7 @@ def test_units_keep_their_distance_from_the_number(german: Translator) -> None:
     apart, together = german.translate(["Die Temperatur beträgt 23,5 °C.", "Die Temperatur beträgt 23,5°C."])
     assert "23.5 °C" in apart.text
     assert "23.5°C" in together.text
+
+
+def test_headings_get_no_article_that_they_did_not_have(german: Translator) -> None:
+    assert [one.text for one in german.translate(["Programm", "Ort", "Der Hund"])] == ["Programme", "Place", "The dog"]

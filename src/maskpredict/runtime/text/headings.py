@@ -10,11 +10,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from maskpredict.languages import Languages
 from maskpredict.runtime.translation import Translation
 
 MAX_WORDS, MAX_MORE_WORDS = 3, 1
 """Words of a heading that is asked for twice, and by how many its translation should have more."""
 ITEM_MARKS = "-;"
+ARTICLES = {"en": ("a", "an", "the"), "de": ("der", "die", "das", "ein", "eine", "dem", "den", "des", "einen", "einem")}
 _WORD = re.compile(r"\w+")
 _ITEM = re.compile(r"[-–•\s]*(.*?)[\s;]*", re.DOTALL)
 
@@ -37,6 +39,17 @@ def without_marks(source: str, translation: Translation) -> Translation:
     if source[:1].isupper():
         text = text[:1].upper() + text[1:]
     return replace(translation, text=text, hypotheses=hypotheses)
+
+
+def without_article(source: str, text: str, languages: Languages) -> str:
+    """Return a heading in English without an article that its source does not have: Programm is Programme."""
+    first = source.split(maxsplit=1)[0].lower()
+    article, _, rest = text.partition(" ")
+    if languages.target != "en" or first in ARTICLES.get(languages.source, (first,)):
+        return text
+    if not rest or article.lower() not in ARTICLES["en"]:
+        return text
+    return rest[0].upper() + rest[1:] if article[0].isupper() else rest
 
 
 def best_heading(source: str, translations: Sequence[Translation]) -> Translation:

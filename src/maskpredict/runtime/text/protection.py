@@ -19,7 +19,14 @@ from maskpredict.languages import Languages
 from maskpredict.runtime.lines import Line, clean
 from maskpredict.runtime.text.fragments import Fragment, edges, fragments_of, has_letters
 from maskpredict.runtime.text.frame import Frame, ended, same_ending
-from maskpredict.runtime.text.headings import ITEM_MARKS, as_item, best_heading, is_short, without_marks
+from maskpredict.runtime.text.headings import (
+    ITEM_MARKS,
+    as_item,
+    best_heading,
+    is_short,
+    without_article,
+    without_marks,
+)
 from maskpredict.runtime.text.letters import Letters, UsualSpelling, letters_of
 from maskpredict.runtime.text.numbers import convert_number, missing_numbers, with_unit_spaces
 from maskpredict.runtime.text.sayable import SayableCharacters
@@ -91,7 +98,8 @@ class Protection:
             for one in (sentence, without_marks(fragment.text, listed))
             if self._is_whole(fragment, fragment.spans, disguise, one.text)
         ]
-        return best_heading(fragment.text, whole or [sentence])
+        best = best_heading(fragment.text, whole or [sentence])
+        return replace(best, text=without_article(fragment.text, best.text, self._languages))
 
     def _is_heading(self, fragment: Fragment, disguise: Disguise) -> bool:
         is_unended = disguise.text.endswith(".") and not fragment.text.endswith(".")
