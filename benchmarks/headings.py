@@ -1,4 +1,4 @@
-"""Counts single words and headings without a mark at their end that are translated rightly, by `translate`, and by the model alone.
+"""Counts single words and headings that are translated rightly, by `translate` and by the model alone.
 
     python benchmarks/headings.py benchmarks/results/headings.json de-en-shallow de-en en-de de-en-ar
 
