@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from maskpredict.durability import flush_to_disk
 from maskpredict.errors import UserError
@@ -53,7 +53,7 @@ def _delete_leftovers(path: Path) -> None:
     for leftover in path.parent.glob(f"{glob.escape(path.name)}{_PARTIAL}*"):
         with suppress(OSError), leftover.open("rb") as stream:
             # Its writer may have renamed it since it was opened, and begun another of this name.
-            if _lock(stream, wait=False) and os.path.samestat(os.fstat(stream.fileno()), leftover.stat()):
+            if lock(stream, wait=False) and os.path.samestat(os.fstat(stream.fileno()), leftover.stat()):
                 leftover.unlink()
                 logger.warning("%s was left by a run that was killed; it is deleted.", leftover)
 
@@ -63,13 +63,13 @@ def _open_locked(partial: Path, path: Path) -> Iterator[BinaryIO]:
     """Open a file to write to and lock it; again, if another process took it for a leftover before it was locked."""
     while True:
         with open_for_writing(partial, path) as stream:
-            _lock(stream, wait=True)
+            lock(stream, wait=True)
             if partial.exists():
                 yield stream
                 return
 
 
-def _lock(stream: BinaryIO, *, wait: bool) -> bool:
+def lock(stream: BinaryIO, *, wait: bool) -> bool:
     """Lock a file until it is closed or its process ends; return False if that cannot be had."""
     if _WINDOWS:
         return False
@@ -83,10 +83,10 @@ def _lock(stream: BinaryIO, *, wait: bool) -> bool:
 
 
 @contextmanager
-def open_for_writing(path: Path, shown: Path | None = None) -> Iterator[BinaryIO]:
+def open_for_writing(path: Path, shown: Path | None = None, mode: str = "wb") -> Iterator[BinaryIO]:
     """Open a file to write bytes to, or say in one sentence why `shown` cannot be written."""
     try:
-        stream = path.open("wb")
+        stream = cast(BinaryIO, path.open(mode))
     except OSError as error:
         raise UserError(f"{shown or path} cannot be written: {error.strerror}.") from error
     try:

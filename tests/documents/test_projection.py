@@ -50,6 +50,21 @@ def test_two_tags_change_places_with_their_words() -> None:
     assert spelled(items) == "There <1>second</1> and <0>firstly</0> end"
 
 
+def test_what_no_other_word_explains_at_the_beginning_belongs_to_what_begins_the_source() -> None:
+    source = sentence((OPEN, 0), "Trotz Regen", (CLOSE, 0), " gingen wir.")
+    source = Sentence((Text(""), *source.items))
+    translation = "In spite of rain we went."
+    items = place_tags(source, translation, aligned(source.text, translation, (1, 0), (3, 1), (4, 3), (5, 2)))
+    assert spelled(items) == "<0>In spite of rain</0> we went."
+
+
+def test_punctuation_is_no_word_for_a_tag_when_there_are_others() -> None:
+    source = sentence("Was kostet ein ", (OPEN, 0), "Ticket", (CLOSE, 0), " ", (OPEN, 1), "heute", (CLOSE, 1), "?")
+    translation = "How much is a ticket ?"
+    items = place_tags(source, translation, aligned(source.text, translation, (0, 0), (1, 0), (2, 1), (3, 2), (4, 3)))
+    assert spelled(items).endswith("<0>ticket</0> ?")
+
+
 def test_a_point_stays_behind_its_word() -> None:
     source = sentence("Der Hund", (POINT, 0), " bellt laut.")
     translation = "Loudly barks the doggy."

@@ -306,3 +306,12 @@ def test_any_bytes_are_read_or_refused_in_a_sentence(name: str, content: bytes) 
 def test_no_format_takes_bytes_that_are_no_text(ending: str) -> None:
     with pytest.raises(UserError):
         read_document(f"a{ending}", b"\xff\x00\xff")
+
+
+def test_code_is_protected_also_where_it_is_made_of_words() -> None:
+    assert sentences("a.md", b"Siehe `make test`.") == ["Siehe `make test`."]
+    assert translated("a.md", b"Siehe `make test`.", lambda text: text.replace("Siehe", "See")) == b"See `make test`."
+    page = b"<p>Siehe <code>make test</code>.</p>"
+    assert (
+        translated("a.html", page, lambda text: text.replace("Siehe", "See")) == b"<p>See <code>make test</code>.</p>"
+    )

@@ -58,7 +58,7 @@ def make_tasks(inputs: Path, *, slow: bool) -> list[Task]:
         Task(
             "reproduce", ("reproduce", "toy", *RECIPE, "--work", "work", "--results", "results"), 6, progress=_records
         ),
-        Task("translate lines", ("translate", "-m", str(model), str(text), "-o", "out.txt"), 3, _earlier_file),
+        Task("translate lines", ("translate", "-m", str(model), str(text), "-o", "out.txt"), 3, _earlier_file, _lines),
         Task("translate a page", ("translate", "-m", str(model), str(inputs / "page.html"), "-o", "out.html"), 3),
     ]
     if slow:
@@ -129,6 +129,15 @@ def _earlier(folder: Path) -> Callable[[Path], None]:
 
 def _earlier_file(start: Path) -> None:
     (start / "out.txt").write_text("an earlier translation\n")
+
+
+def _lines(folder: Path) -> set[str]:
+    """Translated lines; none before there are any of this run."""
+    kept, out = folder / "out.txt.unfinished", folder / "out.txt"
+    if kept.exists():
+        whole = kept.read_bytes().rpartition(b"\n")[0].splitlines()[1:]
+        return {f"{number} {json.loads(line)[1]}" for number, line in enumerate(whole)}
+    return {f"{number} {line}" for number, line in enumerate(out.read_text().splitlines()) if "earlier" not in line}
 
 
 def _newest_update(folder: Path) -> set[str]:

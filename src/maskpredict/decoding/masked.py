@@ -18,8 +18,8 @@ from maskpredict.decoding.pausing import pause
 from maskpredict.decoding.settings import MaskPredictSettings, RefinementSettings
 from maskpredict.errors import UserError
 
-WORDS_PER_MASK = 3
-"""Every third word is masked at once in `cloze`: as good as one at a time, in fewer passes."""
+WORDS_PER_MASK = 4
+"""Every fourth word is masked at once in `cloze`: as good as one at a time, in fewer passes."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class MaskedDecoder(Decoder):
         return [ranked([row], settings)[0] for row in rows]
 
     def cloze(self, sources: Sequence[Sequence[int]], target: Sequence[int], words: Sequence[int]) -> list[list[float]]:
-        """As in `Decoder`: every third word is masked at a time, and predicted from the others."""
+        """As in `Decoder`: every fourth word is masked at a time, and predicted from the others."""
         parts = range(min(WORDS_PER_MASK, len(set(words))))
         hidden = [[word % len(parts) == part for word in words] for part in parts]
         mask = self.engine.special.mask

@@ -48,6 +48,11 @@ class Text:
         return Text(self.text[start:end], self.source[start:end] if is_literal else None)
 
 
+def as_code(text: str) -> str:
+    """Return the text of a point in backquotes, between which translations change nothing."""
+    return f"`{text}`" if text.strip() and "`" not in text else text
+
+
 Item = Text | Tag
 Block = Sequence[Item]
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from maskpredict.documents.block import Block, Item, Tag, TagKind, Text
+from maskpredict.documents.block import Block, Item, Tag, TagKind, Text, as_code
 from maskpredict.documents.html_tokens import HtmlToken, TokenKind, html_tokens
 
 _INLINE = frozenset(
@@ -152,7 +152,7 @@ class _Reader:
         source = "".join(token.source for token in skipped.tokens)
         if skipped.name in _INLINE:
             text = "".join(token.source for token in skipped.tokens if token.kind is TokenKind.TEXT)
-            self._block.append(Tag(TagKind.POINT, (source,), text=" ".join(html.unescape(text).split())))
+            self._block.append(Tag(TagKind.POINT, (source,), text=as_code(" ".join(html.unescape(text).split()))))
         else:
             self.end_block()
             self.parts.append(source)

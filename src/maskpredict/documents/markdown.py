@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from maskpredict.documents.block import Block, Item, Tag, TagKind, Text
+from maskpredict.documents.block import Block, Item, Tag, TagKind, Text, as_code
 from maskpredict.documents.document import Document
 from maskpredict.documents.encoded import read_encoded
 from maskpredict.documents.parted import PartedText
@@ -102,7 +102,7 @@ class _Inline:
             elif token.type in ("softbreak", "hardbreak"):
                 yield self._line_break(token.type)
             elif token.type == "code_inline":
-                yield Tag(TagKind.POINT, self._take_code(token), text=token.content)
+                yield Tag(TagKind.POINT, self._take_code(token), text=as_code(token.content))
             elif token.type == "html_inline":
                 yield Tag(TagKind.POINT, self._take(token.content))
             elif token.type == "image":

@@ -101,9 +101,10 @@ class _Projection:
             return exact
         nowhere = gaps[0][0] if mark.begins_before else gaps[-1][1]
         best, best_score = (nowhere, nowhere), float("-inf")
-        for gap in gaps:
-            words = self.match.words_in(gap)
-            if not words:
+        words_of_gaps = [(gap, self.match.words_in(gap)) for gap in gaps]
+        has_words = any(self.match.is_word(words[0]) for _, words in words_of_gaps if words)
+        for gap, words in words_of_gaps:
+            if not words or (has_words and not self.match.is_word(words[0])):
                 continue
             run, score = self.match.best_run(
                 (mark.start, mark.end),

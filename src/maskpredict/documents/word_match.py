@@ -6,7 +6,7 @@ Shape letters: W words of the translation, U units of the source, T subwords of 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Set
 from itertools import pairwise
 
 import numpy as np
@@ -54,6 +54,10 @@ class WordMatch:
         numbers = [number for number, word in enumerate(self.words) if span[0] <= word[0] and word[1] <= span[1]]
         return [number for number in numbers if self._is_word[number]] or numbers
 
+    def is_word(self, number: int) -> bool:
+        """Return False for punctuation."""
+        return bool(self._is_word[number])
+
     def best_run(self, part: Span, limits: Span, *, fixed_start: bool, fixed_end: bool) -> tuple[Span, float]:
         """Return the run of words within limits that depends most on a part of the source, and how well it fits."""
         scores_W = self._scores(part)
@@ -99,6 +103,19 @@ class WordMatch:
             start, before = start - 1, before - 1
         while after > 0 and end < limits[1] and end in may_join:
             end, after = end + 1, after - 1
+        return self._to_edges(member_U, (start, end), limits, outside)
+
+    def _to_edges(self, member_U: Weights, run: Span, limits: Span, outside: Set[int]) -> Span:
+        """Return a run with what is left of the sentence in front of it or behind it, if the source has nothing there.
+
+        Words that belong to others are not left over.
+        """
+        start, end = run
+        words = np.flatnonzero(self._is_word).tolist() or [-1]
+        if limits[0] == words[0] and member_U[:1].any() and outside.isdisjoint(range(limits[0], start)):
+            start = limits[0]
+        if limits[1] == words[-1] + 1 and member_U[-1:].any() and outside.isdisjoint(range(end, limits[1])):
+            end = limits[1]
         return start, end
 
     def _is_small(self, number: int, word: Span) -> bool:

@@ -51,8 +51,8 @@ class Line:
     """Terms that the translation must have where their sources occur."""
     terms: tuple[TermPin, ...] = ()
     """Those that were found."""
-    number: int = 1
-    """Place in the input, which errors name."""
+    number: int = 0
+    """Place in the input, from 1, which errors name; 0 if the translator is to count."""
 
     align: bool = False
     """Align the translation with the source."""

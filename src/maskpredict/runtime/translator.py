@@ -181,7 +181,7 @@ class Translator:
         blocks = BlockTranslator(
             self.decoder, self.judge, codec, resolved, collapse_repeats, max_batch_size, batch_type
         )
-        numbered = (replace(line, number=number) for number, line in enumerate(lines, 1))
+        numbered = (replace(line, number=line.number or number) for number, line in enumerate(lines, 1))
         while block := list(islice(numbered, window or self.engine.window)):
             as_written = raw or pretokenized
             translated = blocks.translate(block) if as_written else blocks.translate_protected(block, self._protection)

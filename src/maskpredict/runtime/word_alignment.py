@@ -1,8 +1,9 @@
-"""Alignment of a translation's words with those of its source, by leaving out the source's words one at a time.
+"""Alignment of a translation's words with those of its source, by hiding the source's words one at a time.
 
 A target word belongs to the source words without which the model finds it much less likely, given the rest of the
-translation. The attention of these models says little about that: their encoders move what they know of a word to
-other positions.
+translation. A hidden word becomes the unknown word, which keeps its place: if the gap were closed, the words around it
+would change their roles, too. The attention of these models says little: their encoders move what they know of a word
+to other positions.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from maskpredict.decoding.masked import WORDS_PER_MASK
 from maskpredict.tokenizer import Tokenizer, Tokenizers
 
 MAX_UNITS = 32
-"""Source units that are left out; in longer sentences a unit is several words, which bounds the work."""
+"""Source units that are hidden; in longer sentences a unit is several words, which bounds the work."""
 _WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 """Characters of scripts that do not put spaces between words."""
 
@@ -46,10 +47,13 @@ def align(
     *words, end = source
     units = _units(words, tokenizers.source)
     begins = np.cumsum([0, *map(len, units)])
-    without = [[*words[:start], *words[start + len(unit) :], end] for start, unit in zip(begins, units, strict=False)]
+    unknown = tokenizers.source.special.unk
+    hidden = [
+        [*words[:start], unknown, *words[start + len(unit) :], end] for start, unit in zip(begins, units, strict=False)
+    ]
     target = target[: target.index(end_mark) + 1] if (end_mark := tokenizers.target.special.eos) in target else target
     sizes, is_start = _subwords(target, tokenizers.target)
-    rows = decoder.cloze([source, *without], target, np.cumsum(is_start).tolist())
+    rows = decoder.cloze([source, *hidden], target, np.cumsum(is_start).tolist())
     if rows is None:
         return None
     log_probs = np.array(rows)

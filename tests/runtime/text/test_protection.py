@@ -144,3 +144,18 @@ def test_a_pin_at_the_end_leaves_the_full_stop(german: Translator) -> None:
     for raw in (False, True):
         (translation,) = german.translate([source], pins=[["next week"]], raw=raw)
         assert translation.text.endswith("next week.")
+
+
+def test_words_and_short_headings_are_translated_as_such(german: Translator) -> None:
+    sources = ["Zusammenfassung", "Anhang", "Hund", "Schriftliche Erklärungen"]
+    assert [one.text for one in german.translate(sources)] == ["Summary", "Annex", "Dog", "Written statements"]
+
+
+def test_units_keep_their_distance_from_the_number(german: Translator) -> None:
+    apart, together = german.translate(["Die Temperatur beträgt 23,5 °C.", "Die Temperatur beträgt 23,5°C."])
+    assert "23.5 °C" in apart.text
+    assert "23.5°C" in together.text
+
+
+def test_headings_get_no_article_that_they_did_not_have(german: Translator) -> None:
+    assert [one.text for one in german.translate(["Programm", "Ort", "Der Hund"])] == ["Programme", "Place", "The dog"]

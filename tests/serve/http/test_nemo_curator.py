@@ -1,11 +1,41 @@
-"""NeMo Curator's form of `POST /translate`: what its backend `nmt` sends and expects."""
+"""NeMo Curator's form of `POST /translate`: what its backend `nmt` sends and expects, and that backend itself."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 import pytest
+from uv import find_uv_bin
+
+PACKAGES = ("nemo-curator==1.4.0", "cosmos-xenna==0.2.0")
+THEIR_IMPORTS = ("ray", "pandas", "pyarrow", "loguru", "aiohttp", "requests", "openai", "pyyaml", "fsspec")
+"""What the stages of translation import; all that NeMo Curator asks for would be gigabytes."""
+
+
+def test_their_own_stages_translate_with_this_server(
+    server_url: str, translated: Callable[[str], str], tmp_path: Path
+) -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+
+    def run(*command: str) -> str:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path, env=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    uv = find_uv_bin()
+    run(uv, "venv", "--quiet", "theirs")
+    run(uv, "pip", "install", "--quiet", "--python", "theirs", "--no-deps", *PACKAGES)
+    run(uv, "pip", "install", "--quiet", "--python", "theirs", *THEIR_IMPORTS)
+    program = Path(__file__).with_name("use_nemo_curator.py")
+    texts = ["luri tisa kone.\nbane.", "42", "bane luke."]
+    answer = json.loads(run("theirs/bin/python", str(program), server_url, *texts))
+    lines = [translated("luri tisa kone."), translated("bane.")]
+    assert answer == {"translations": ["\n".join(lines), "42", translated("bane luke.")], "errors": [""] * 3}
 
 
 @pytest.mark.parametrize("source", ["xx", "xx-us", "auto"])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 _OPENING = re.compile(r"\s*(?:(?:#{1,6}|[-*+•·◦▪–—>]|\[[ xX]\]|\(?\d{1,3}\)|\(?[a-z]\))\s+)*")
 _MARK = re.compile(r"(?<![.!?])[.!]$")
+_DOUBLED = re.compile(r"([!?])\1+$")
 _ABBREVIATION = re.compile(r"(?:\b\w\.\w|\b(?:etc|usw|z\.B|bzw|Inc|Ltd|Co|Jr|Sr|St|Mr|Mrs|Dr))\.$")
 _ENDED = re.compile(r"[.!?…:;。！？।؟][\"'”’“»«)\]]*$")
 
@@ -41,6 +42,8 @@ def same_ending(source: str, translation: str) -> str:
     """Return the translation with a mark at its end if, and only if, its source has one."""
     if not translation or not source:
         return translation
+    if not _DOUBLED.search(source):
+        translation = _DOUBLED.sub(r"\1", translation)
     if not _ENDED.search(source) and _MARK.search(translation) and not _ABBREVIATION.search(translation):
         return translation[:-1].rstrip()
     if source[-1] == "." and not source.endswith("..") and translation[-1].isalnum():

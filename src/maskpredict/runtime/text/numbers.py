@@ -67,6 +67,19 @@ def missing_numbers(source: str, target: str, languages: Languages) -> list[Span
     return missing
 
 
+def with_unit_spaces(source: str, target: str) -> str:
+    """Return the target with the source's spaces, or none, in front of units; money and percent are the language's."""
+    numbers = list(_NUMBER.finditer(source))
+    units = [unit for match in numbers if (unit := _UNIT.match(source, match.end())) and unit[1] not in _CURRENCIES]
+    spaces: dict[str, set[str]] = {}
+    for unit in units:
+        spaces.setdefault(unit[1], set()).add(unit[0].removesuffix(unit[1]))
+    for unit_text, (space, *others) in spaces.items():
+        if not others:
+            target = re.sub(rf"(?<=\d)[ \u00a0\u202f]?({re.escape(unit_text)})(?!\w)", rf"{space}\1", target)
+    return target
+
+
 def convert_number(text: str, languages: Languages) -> str:
     """Return a number and its unit as the target language writes them; what is no quantity, such as a time, stays."""
     source, target = _marks(languages.source), _marks(languages.target)

@@ -19,8 +19,16 @@ from maskpredict.languages import Languages
 from maskpredict.runtime.lines import Line, clean
 from maskpredict.runtime.text.fragments import Fragment, edges, fragments_of, has_letters
 from maskpredict.runtime.text.frame import Frame, ended, same_ending
+from maskpredict.runtime.text.headings import (
+    ITEM_MARKS,
+    as_item,
+    best_heading,
+    is_short,
+    without_article,
+    without_marks,
+)
 from maskpredict.runtime.text.letters import Letters, UsualSpelling, letters_of
-from maskpredict.runtime.text.numbers import convert_number, missing_numbers
+from maskpredict.runtime.text.numbers import convert_number, missing_numbers, with_unit_spaces
 from maskpredict.runtime.text.sayable import SayableCharacters
 from maskpredict.runtime.text.spans import Span, SpanKind, blanked, find_spans, merged_spans
 from maskpredict.runtime.text.stand_ins import Disguise, StandIns
@@ -70,7 +78,7 @@ class Protection:
             disguise = self._disguise(fragment, spans, is_retry)
             if disguise is None:
                 break
-            translation = yield from self._with_terms(self._line(fragment, disguise, is_retry))
+            translation = yield from self._translated(fragment, disguise, is_retry)
             candidates = translation.hypotheses or (translation,)
             whole = [one for one in candidates if self._is_whole(fragment, spans, disguise, one.text)]
             if whole or (is_retry and not fragment.line.is_plain):
@@ -78,6 +86,25 @@ class Protection:
                 return replace(restored[0], hypotheses=restored if translation.hypotheses else ())
             spans = merged_spans([*spans, *self._missing_numbers(fragment, spans, candidates[0].text)])
         return (yield from self._cut(fragment, spans))
+
+    def _translated(self, fragment: Fragment, disguise: Disguise, is_retry: bool) -> Steps:
+        line = self._line(fragment, disguise, is_retry)
+        if is_retry or not self._is_heading(fragment, disguise):
+            return (yield from self._with_terms(line))
+        item = replace(line, source=as_item(disguise.text.removesuffix(".")))
+        sentence, listed = yield from in_step(map(self._with_terms, [line, item]))
+        whole = [
+            one
+            for one in (sentence, without_marks(fragment.text, listed))
+            if self._is_whole(fragment, fragment.spans, disguise, one.text)
+        ]
+        best = best_heading(fragment.text, whole or [sentence])
+        return replace(best, text=without_article(fragment.text, best.text, self._languages))
+
+    def _is_heading(self, fragment: Fragment, disguise: Disguise) -> bool:
+        is_unended = disguise.text.endswith(".") and not fragment.text.endswith(".")
+        can_be_item = fragment.line.is_plain and not fragment.spans and all(map(self._is_sayable, ITEM_MARKS))
+        return is_unended and can_be_item and is_short(fragment.text)
 
     def _line(self, fragment: Fragment, disguise: Disguise, is_retry: bool) -> Line:
         line = disguise.line(fragment.line)
@@ -150,7 +177,7 @@ class Protection:
 
     def _finished(self, fragment: Fragment, source: str, translation: str) -> str:
         """Return a translation that begins and ends as its source does: with a capital, and with a mark, or without."""
-        text = same_ending(source, _UNKNOWN.sub("", translation))
+        text = with_unit_spaces(source, same_ending(source, _UNKNOWN.sub("", translation)))
         if fragment.line.glossary is not None and source[:1].isupper():
             return _capitalized(text)
         word = _WORD.match(text)
