@@ -20,7 +20,6 @@ from maskpredict.paper.report.intervals import Interval, Kind
 from maskpredict.paper.report.thresholds import thresholds_table
 from maskpredict.paper.report.verdicts import Judgement, Verdict
 from maskpredict.paper.table import markdown
-
 from tests.paper.report.conftest import SETUP
 
 MakeResults = Callable[..., Path]

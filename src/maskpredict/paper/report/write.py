@@ -14,12 +14,12 @@ from maskpredict.paper.cell import Cell
 from maskpredict.paper.counts import read_counts
 from maskpredict.paper.finding import Finding, Setup, read_finding
 from maskpredict.paper.models import title as role_title
-from maskpredict.paper.report.claims_table import claims_table, origin_of
+from maskpredict.paper.report.claims_table import claims_table, command_of, origin_of
 from maskpredict.paper.report.comparison_table import with_paper_columns
 from maskpredict.paper.report.html_page import html_page
 from maskpredict.paper.report.markdown_page import markdown_page
-from maskpredict.paper.report.page import Block, Bullets, Heading, Paragraph, Picture
-from maskpredict.paper.report.provenance import made, weights_of
+from maskpredict.paper.report.page import Block, Bullets, Command, Heading, Paragraph, Picture
+from maskpredict.paper.report.provenance import made, measured_with, weights_of
 from maskpredict.paper.report.published_numbers import PaperResult, paper_results
 from maskpredict.paper.report.verdicts import Judgement, Verdict, judge_all, over_seeds
 from maskpredict.paper.table import Column, ResultTable
@@ -134,7 +134,8 @@ def _how_made(folder: Path) -> Iterator[Block]:
     """Command that prepares the test set, and what a reader must know to compare the models."""
     how = made(folder)
     if "data" in how:
-        yield Paragraph(f"The test set is prepared by: {how['data']}")
+        yield Paragraph("To prepare the test set, where CORPORA is the folder of corpora of the recipe:")
+        yield Command(how["data"])
     if how.get("notes"):
         yield Heading("How the models were made")
         yield Bullets(tuple(how["notes"]))
@@ -156,6 +157,9 @@ def _section(
     yield with_paper_columns(table, analysis.table(paper.result), paper.data_set) if paper else table
     if finding.note:
         yield Paragraph(finding.note)
+    if command := command_of(folder, finding):
+        yield Paragraph(f"Measured with {measured_with(finding.setup)} by:")
+        yield Command(command)
     if judgements:
         yield Bullets(tuple(f"{judgement.claim.says} {judgement.sentence}" for judgement in judgements))
 
