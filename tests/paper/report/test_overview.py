@@ -46,6 +46,7 @@ def test_directions_stand_side_by_side(make_results: MakeResults, tmp_path: Path
     assert f"{row} 7.89 BLEU | WMT'14 EN-DE | 7.89 BLEU | – | 1 | no interval | 3,003 sentences, float32 on " in page
     assert f"{row} 8.07 BLEU | WMT'14 DE-EN | 7.89 BLEU | – | 1 | no interval | 3,003 sentences, float32 on " in page
     assert "| mask-predict | 10 | 27.03 | 27.03 |" in page
+    assert page.count(f"Of {len(CLAIMS)} claims: no interval {len(CLAIMS) - 1}, not measured 1.") == 2
     assert "Without results so far: en to ro, ro to en, en to zh, zh to en." in page
     html = (root / "overview.html").read_text()
     assert [claim.name for claim in CLAIMS if escape(claim.says) not in html] == []

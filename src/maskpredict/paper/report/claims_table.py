@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from maskpredict.paper.finding import Finding, Setup
 from maskpredict.paper.report.intervals import Kind
 from maskpredict.paper.report.provenance import can_be_repeated, made, measured_with
-from maskpredict.paper.report.verdicts import Judgement, amount, range_text
+from maskpredict.paper.report.verdicts import Judgement, Verdict, amount, range_text
 from maskpredict.paper.table import Column, ResultTable
 
 
@@ -29,6 +30,13 @@ def origin_of(folder: Path, judgement: Judgement, findings: Mapping[str, Finding
     if finding is None or judgement.ours is None:
         return Origin(judgement)
     return Origin(judgement, finding.setup, command_of(folder, finding))
+
+
+def tally(judgements: Iterable[Judgement]) -> str:
+    """Sentence with the number of claims of each verdict."""
+    counts = Counter(judgement.verdict for judgement in judgements)
+    parts = [f"{verdict} {counts[verdict]}" for verdict in Verdict if counts[verdict]]
+    return f"Of {counts.total()} claims: {', '.join(parts)}."
 
 
 def claims_table(origins: Sequence[Origin]) -> ResultTable:

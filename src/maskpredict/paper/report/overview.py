@@ -10,7 +10,7 @@ from maskpredict.paper.analyses.main_table import MainTable
 from maskpredict.paper.cell import Cell
 from maskpredict.paper.finding import Setup
 from maskpredict.paper.report.claims import CLAIMS
-from maskpredict.paper.report.claims_table import Origin, claims_table, deciding, origin_of
+from maskpredict.paper.report.claims_table import Origin, claims_table, deciding, origin_of, tally
 from maskpredict.paper.report.html_page import html_page
 from maskpredict.paper.report.markdown_page import markdown_page
 from maskpredict.paper.report.page import Block, Bullets, Heading, Paragraph
@@ -64,6 +64,7 @@ def _blocks(folders: Mapping[str, Path]) -> Iterator[Block]:
     yield _claims_table(by_direction)
     for direction, deciders in by_direction.items():
         yield Heading(f"The claims, {direction}")
+        yield Paragraph(tally(origin.judgement for origin in deciders))
         yield claims_table(deciders)
     yield Heading("Translation quality")
     yield Paragraph("BLEU of each system on the test set of its folder; compare within a column alone.")

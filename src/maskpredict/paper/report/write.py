@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,14 +13,14 @@ from maskpredict.paper.cell import Cell
 from maskpredict.paper.counts import read_counts
 from maskpredict.paper.finding import Finding, Setup, read_finding
 from maskpredict.paper.models import title as role_title
-from maskpredict.paper.report.claims_table import claims_table, command_of, origin_of
+from maskpredict.paper.report.claims_table import claims_table, command_of, origin_of, tally
 from maskpredict.paper.report.comparison_table import with_paper_columns
 from maskpredict.paper.report.html_page import html_page
 from maskpredict.paper.report.markdown_page import markdown_page
 from maskpredict.paper.report.page import Block, Bullets, Command, Heading, Paragraph, Picture
 from maskpredict.paper.report.provenance import made, measured_with, weights_of
 from maskpredict.paper.report.published_numbers import PaperResult, paper_results
-from maskpredict.paper.report.verdicts import Judgement, Verdict, judge_all, over_seeds
+from maskpredict.paper.report.verdicts import Judgement, judge_all, over_seeds
 from maskpredict.paper.table import Column, ResultTable
 
 SCORES_FILE = "scores.json"
@@ -119,10 +118,8 @@ def _introduction(setup: Setup, findings: dict[str, Finding]) -> Iterator[Block]
 
 
 def _summary(judgements: Sequence[Judgement]) -> str:
-    counts = Counter(judgement.verdict for judgement in judgements)
-    parts = [f"{verdict} {counts[verdict]}" for verdict in Verdict if counts[verdict]]
     return (
-        f"Of {len(judgements)} claims: {', '.join(parts)}. Each is a number that is measured here as in the paper. Its "
+        f"{tally(judgements)} Each is a number that is measured here as in the paper. Its "
         "interval of 95% must be on the right side of a fixed threshold, else the claim is undecided. Intervals are a "
         "paired bootstrap over sentences; one with * is the sum of the systems' own intervals, which is wider. Without "
         "counts of the sentences there is none, and no verdict. The paper's numbers are for its own data. Verdicts on "
