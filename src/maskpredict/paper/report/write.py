@@ -131,7 +131,10 @@ def _how_made(folder: Path) -> Iterator[Block]:
     """Command that prepares the test set, and what a reader must know to compare the models."""
     how = made(folder)
     if "data" in how:
-        yield Paragraph("To prepare the test set, where CORPORA is the folder of corpora of the recipe:")
+        yield Paragraph(
+            "All commands of this page are for the root of a clone. This one prepares the test set; CORPORA is the "
+            "folder of corpora that docs/reproducing.md describes:"
+        )
         yield Command(how["data"])
     if how.get("notes"):
         yield Heading("How the models were made")
