@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from maskpredict.paper.analyses import ANALYSES
 from maskpredict.paper.finding import read_finding, write_finding
 from maskpredict.paper.report.overview import OVERVIEW_FILES, write_overview
+from maskpredict.paper.report.provenance import made
 from maskpredict.paper.report.write import title_of, write_report
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -38,6 +40,24 @@ def test_the_report_comes_from_the_results(results: Path, tmp_path: Path) -> Non
     published = {name: (folder / name).read_bytes() for name in ("report.md", "report.html")}
     write_report(folder, title_of(folder))
     assert {name: (folder / name).read_bytes() for name in published} == published
+
+
+@pytest.mark.parametrize("results", ANALYSED, ids=lambda folder: folder.name)
+def test_the_commands_of_a_report_use_the_test_set_that_its_first_command_prepares(results: Path) -> None:
+    prepared = made(results).get("data", "")
+    commands = [read_finding(results, ANALYSES[name]) for folder, name in KEPT if folder == results]
+    for finding in commands:
+        assert finding is not None
+        if not finding.setup.command:
+            continue  # older results name the command of their recipe
+        words = shlex.split(finding.setup.command)
+        data, split = (words[words.index(option) + 1] for option in ("--data", "--split"))
+        tests = shlex.split(prepared[prepared.index("maskpredict prepare") :])
+        assert tests[2] == data
+        names = [Path(tests[place + 1]).name.partition(".")[0] for place, word in enumerate(tests) if word == "--test"]
+        assert len(names) > 1, "a single test set has no name of its own"
+        assert split.removeprefix("test.") in names
+        assert words[3] == f"results/{results.name}"
 
 
 def test_the_page_on_all_directions_comes_from_the_results(tmp_path: Path) -> None:

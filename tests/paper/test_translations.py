@@ -48,10 +48,56 @@ def test_translations_are_those_of_the_translator(make_study: MakeStudy, cmlm_fo
 
 def test_what_was_translated_is_not_translated_again(make_study: MakeStudy) -> None:
     study = make_study()
-    study.mask_predict(1)
+    study.mask_predict(1, 1)
     (path,) = files(study)
     path.write_text(path.read_text().replace('"text": "', '"text": "kept '))
-    assert all(text.startswith("kept ") for text in make_study().mask_predict(1).texts)
+    assert all(text.startswith("kept ") for text in make_study().mask_predict(1, 1).texts)
+
+
+def test_one_run_gives_the_translations_with_fewer_length_candidates(
+    make_study: MakeStudy, cmlm_folder: Path, data: Path
+) -> None:
+    study = make_study()
+    study.mask_predict(3, 9)
+    made = {path.name for path in files(study)}
+    translator = Translator(cmlm_folder, device="cpu", compute_type="float32")
+    texts = Dataset(data).split("test").texts
+    assert texts is not None
+    several = []
+    for candidates in range(1, 10):
+        found = study.mask_predict(3, candidates)
+        wanted = translator.translate(texts.source, raw=True, iterations=3, length_candidates=candidates)
+        assert found.texts == [translation.text for translation in wanted]
+        assert [each.lengths for each in found.translations] == [each.lengths for each in wanted]
+        assert [each.score for each in found.translations] == pytest.approx([each.score for each in wanted])
+        several.append(found.texts)
+    assert len(set(map(tuple, several))) > 1, "length candidates make no difference"
+    assert sum("num_hypotheses-9" in path.name for path in files(study)) == 1
+    assert not any("num_hypotheses" in path.name for path in files(study) if path.name not in made)
+
+
+def test_a_line_translated_in_pieces_is_translated_again_with_fewer_candidates(
+    make_study: MakeStudy, make_data: Callable[[list[str]], Path], cmlm_folder: Path, sentences: list[str]
+) -> None:
+    lines = [sentences[0], " ".join(["bane"] * 90) + "."]
+    study = make_study(data=make_data(lines))
+    study.mask_predict(2, 5)
+    wanted = Translator(cmlm_folder, device="cpu", compute_type="float32").translate(
+        lines, raw=True, iterations=2, length_candidates=2
+    )
+    assert study.mask_predict(2, 2).texts == [translation.text for translation in wanted]
+
+
+@pytest.mark.parametrize(
+    "settings", [{"stop_when_stable": True}, {"threshold": 0.9}, {"length_weight": 0.5}, {"strategy": "random_order"}]
+)
+def test_other_decoding_takes_nothing_from_the_papers(make_study: MakeStudy, settings: dict[str, object]) -> None:
+    study = make_study()
+    study.mask_predict(3, 5)
+    study.translate("model", {"iterations": 3, "length_candidates": 2, **settings})
+    assert len([path for path in files(study) if "num_hypotheses" in path.name]) == 1
+    (own,) = (path for path in files(study) if next(iter(settings)) in path.name)
+    assert '"hypotheses"' not in own.read_text()
 
 
 def move_elsewhere(study: Study) -> None:
@@ -86,12 +132,12 @@ def test_an_analysis_says_where_its_own_translations_were_made(make_study: MakeS
 @pytest.mark.parametrize(
     "change",
     [
-        lambda study: study.mask_predict(2),
+        lambda study: study.mask_predict(2, 1),
         lambda study: study.mask_predict(1, 2),
-        lambda study: study.mask_predict(1, gold_length=True),
-        lambda study: study.mask_predict(1, first=3),
-        lambda study: study.mask_predict(1, timed=True, batch=2, batch_type="examples"),
-        lambda study: study.translate("raw", {"iterations": 1, "length_candidates": 5}),
+        lambda study: study.mask_predict(1, 1, gold_length=True),
+        lambda study: study.mask_predict(1, 1, first=3),
+        lambda study: study.mask_predict(1, 1, timed=True, batch=2, batch_type="examples"),
+        lambda study: study.translate("raw", {"iterations": 1, "length_candidates": 1}),
     ],
     ids=["passes", "candidates", "gold", "first", "timed", "role"],
 )
@@ -99,9 +145,9 @@ def test_other_orders_are_other_translations(
     make_study: MakeStudy, cmlm_folder: Path, change: Callable[[Study], object]
 ) -> None:
     study = make_study({"raw": cmlm_folder})
-    study.mask_predict(1)
+    study.mask_predict(1, 1)
     change(study)
-    assert len(files(study)) == 2
+    assert len([path for path in files(study) if "num_hypotheses" not in path.name]) == 2
 
 
 def test_other_sentences_and_other_weights_are_other_translations(

@@ -47,14 +47,22 @@ def test_variants_are_trained_and_the_report_is_published(small: Run, work: Path
     main = json.loads(Path("results/toy/main_table.json").read_text())
     keys = [row["key"] for row in main["result"]["rows"] if row["bleu"]["value"] is not None]
     passes = [f"{role}.{t}" for role in ("small", "model") for t in (1, 4, 10)]
-    assert keys == [*passes, "model.1-rescored", "model.random", "baseline.b1", "baseline.b5"]
+    assert keys == [
+        *passes,
+        "model.4.l2",
+        "model.10.l2",
+        "model.1-rescored",
+        "model.random",
+        "baseline.b1",
+        "baseline.b5",
+    ]
     assert "| mask-predict, raw text | cmlm | 128/256 |" in markdown
     assert "| small mask-predict | cmlm | 128/64 |" in markdown
     again = json.loads(Path("results/toy/seed-2/main_table.json").read_text())
     assert next(row for row in again["result"]["rows"] if row["key"] == "model.1")["dimensions"] == "128/64"
     (claim,) = (line.strip("|").split("|") for line in markdown.splitlines() if "| Four passes translate far" in line)
     assert claim[6].strip() == "2"
-    assert claim[8].strip() == f"{json.loads(Path('results/toy/made.json').read_text())['command']} --stage analyze"
+    assert claim[9].strip() == f"{json.loads(Path('results/toy/made.json').read_text())['command']} --stage analyze"
 
 
 def test_no_sentence_is_published(small: Run, work: Path) -> None:

@@ -34,7 +34,7 @@ def analyze(
     limit: Annotated[int | None, typer.Option(help="Use only the first N sentences.")] = None,
     figure1: Annotated[str, typer.Option(help="Source sentence of the analysis figure1.")] = "",
     normalize: Annotated[str, typer.Option(help="Normalize spelling before scoring: ro, ro-no-diacritics.")] = "",
-    compute_type: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",
+    compute_type: Annotated[str, typer.Option(help="float32, bfloat16, float16 or, on a CPU, int8.")] = "float32",
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:

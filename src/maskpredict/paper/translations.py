@@ -12,8 +12,8 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from itertools import islice, pairwise
+from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from maskpredict.errors import UserError
+from maskpredict.paper.length_drafts import MOST_CANDIDATES, have_free_drafts, with_all_drafts, with_fewer_lengths
 from maskpredict.paper.models import LoadedModels, device_name
 from maskpredict.progress import Progress
 from maskpredict.runtime.batching import BatchType
@@ -64,6 +65,11 @@ class TranslationSpec:
     """Empty: the compute type of the study."""
     judge: str = ""
     """Role of the model that chooses between translations; empty: none."""
+
+    @property
+    def has_free_drafts(self) -> bool:
+        """True if these are translations of a run with more length candidates, each with the drafts of its own."""
+        return have_free_drafts(self.settings) and not (self.gold_length or self.timed or self.judge)
 
     @property
     def name(self) -> str:
@@ -141,12 +147,43 @@ class TranslationCache:
             if self.stop():
                 raise Stopped
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._compute(spec, path)
+            drafts = self._drafts(spec)
+            if drafts is None:
+                self._compute(spec, path)
+            else:
+                self._choose(spec, drafts, path)
         return _read(path)
 
     def has(self, spec: TranslationSpec) -> bool:
         """True if these translations are complete."""
         return self._path(spec).exists()
+
+    def _drafts(self, spec: TranslationSpec) -> TranslationSpec | None:
+        """Spec of a run whose drafts include those of `spec`, one that is complete if there is any; None if no run
+        has."""
+        if not spec.has_free_drafts:
+            return None
+        least = spec.settings["length_candidates"]
+        runs = [
+            replace(spec, settings=with_all_drafts(spec.settings, candidates))
+            for candidates in range(least, max(least, MOST_CANDIDATES) + 1)
+        ]
+        known = next((run for run in runs if run != spec and self.has(run)), runs[0])
+        return known if known != spec else None
+
+    def _choose(self, spec: TranslationSpec, drafts: TranslationSpec, path: Path) -> None:
+        """Write the translations that are among the drafts of another run; translate sentences without all drafts."""
+        found = self.get(drafts)
+        candidates, tried = (each.settings["length_candidates"] for each in (spec, drafts))
+        chosen = [with_fewer_lengths(translation, candidates, tried) for translation in found.translations]
+        lines = [None if translation is None else _to_json(translation) for translation in chosen]
+        if missing := [number for number, line in enumerate(lines) if line is None]:
+            translator = self.models.translator(spec.role, device=spec.device, compute_type=spec.compute_type)
+            sources = self._lines(spec, translator)
+            windows = _windows(translator, spec, [sources[number] for number in missing])
+            for number, line in zip(missing, chain.from_iterable(windows), strict=True):
+                lines[number] = line
+        _write(path, spec, found.environment, "".join(f"{line}\n" for line in lines))
 
     def _path(self, spec: TranslationSpec) -> Path:
         return self.folder / f"{spec.name}.{self._digest(spec)}.jsonl"
@@ -183,11 +220,7 @@ class TranslationCache:
                         raise Stopped
         task.finish()
         environment = ComputeEnvironment(device_name(translator.engine), torch.__version__)
-        seconds = median(rounds) if rounds else None
-        head = {"order": asdict(spec), "seconds": seconds, "rounds": rounds, "machine": asdict(environment)}
-        finished = path.with_name(f"{path.name}.finished")
-        finished.write_text(json.dumps(head) + "\n" + partial.read_text(encoding="utf-8"), encoding="utf-8")
-        finished.replace(path)
+        _write(path, spec, environment, partial.read_text(encoding="utf-8"), rounds)
         partial.unlink()
 
     def _lines(self, spec: TranslationSpec, translator: Translator) -> list[Line]:
@@ -261,6 +294,16 @@ def _complete_lines(partial: Path) -> int:
     return whole.count(b"\n")
 
 
+def _write(
+    path: Path, spec: TranslationSpec, environment: ComputeEnvironment, lines: str, rounds: Sequence[float] = ()
+) -> None:
+    seconds = median(rounds) if rounds else None
+    head = {"order": asdict(spec), "seconds": seconds, "rounds": list(rounds), "machine": asdict(environment)}
+    finished = path.with_name(f"{path.name}.finished")
+    finished.write_text(f"{json.dumps(head)}\n{lines}", encoding="utf-8")
+    finished.replace(path)
+
+
 def _to_json(translation: Translation) -> str:
     record = translation.to_dict()
     record.pop("parts", None)
@@ -281,6 +324,12 @@ def _read(path: Path) -> TranslatedTestSet:
 
 
 def _sentence(record: dict[str, Any]) -> TranslatedSentence:
-    changes = tuple(record.pop("changes", ()))
-    lengths = tuple(record.pop("lengths", ()))
-    return TranslatedSentence(Translation(**record, lengths=lengths), changes)
+    return TranslatedSentence(_translation(record), tuple(record.get("changes", ())))
+
+
+def _translation(record: dict[str, Any]) -> Translation:
+    nested = {
+        "lengths": tuple(record.get("lengths", ())),
+        "hypotheses": tuple(map(_translation, record.get("hypotheses", ()))),
+    }
+    return Translation(**{name: value for name, value in record.items() if name != "changes"} | nested)

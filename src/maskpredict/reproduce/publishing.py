@@ -17,7 +17,8 @@ from maskpredict.config import to_dict
 from maskpredict.corpus.dataset import DESCRIPTION_FILE, Dataset
 from maskpredict.json_file import json_text
 from maskpredict.new_file import new_file
-from maskpredict.paper.report.write import MADE_FILE, SCORES_FILE
+from maskpredict.paper.report.provenance import MADE_FILE
+from maskpredict.paper.report.write import SCORES_FILE
 from maskpredict.reproduce.evaluation import read_scores, scores_text
 from maskpredict.reproduce.outside_teacher import PAIRED
 from maskpredict.reproduce.recipe import Recipe

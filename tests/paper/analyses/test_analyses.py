@@ -52,13 +52,16 @@ def test_the_main_table_has_scores_where_there_are_models_and_reasons_where_not(
     assert keys == [
         *("fertility.1", "fertility.average", "fertility.1-rescored", "ctc.1"),
         *("refinement.1", "refinement.10", "refinement.dynamic", "insertion.parallel", "insertion.greedy"),
-        *("small.1", "small.4", "small.10", "model.1", "model.4", "model.10", "model.1-rescored", "model.random"),
+        *("small.1", "small.4", "small.10", "model.1", "model.4", "model.10", "model.4.l2", "model.10.l2"),
+        *("model.1-rescored", "model.random"),
         *("baseline.b1", "baseline.b5", "ar_distilled.b5", "mine.default"),
     ]
     translator = Translator(cmlm_folder, device="cpu", compute_type="float32")
     texts = [found.text for found in translator.translate(study._pairs[0], raw=True, iterations=4, length_candidates=5)]
     assert table.bleu("model.4").value == pytest.approx(bleu(texts, study.references), abs=1e-3)
     assert table.bleu("model.4").plus_minus
+    texts = [found.text for found in translator.translate(study._pairs[0], raw=True, iterations=4, length_candidates=2)]
+    assert table.bleu("model.4.l2").value == pytest.approx(bleu(texts, study.references), abs=1e-3)
     assert table.bleu("baseline.b5").value is not None
     assert table.bleu("small.4") == Cell(reason="no small model was given.")
     assert {row.dimensions for row in table.rows} == {"32/64", ""}
@@ -93,6 +96,10 @@ def test_the_main_table_says_how_large_models_are_and_how_they_were_trained(
     assert [column.title for column in table.columns[4:]] == ["mean passes", "parameters", "start", "target tokens"]
     (small,) = (row for row in table.rows if row[0] == "small mask-predict" and row[2] == "4")
     assert small[4:] == ("", f"{parameters / 1e6:.1f} M", "autoregressive 0a1b2c3d", "7.7 M")
+    (unrecorded,) = (row for row in table.rows if row[0] == "mask-predict" and row[2] == "4")
+    assert unrecorded[5:] == (f"{parameters / 1e6:.1f} M", "not recorded", "not recorded")
+    (missing,) = (row for row in table.rows if row[0] == "CTC")
+    assert missing[5:] == ("", "", "")
 
 
 def recorded(folder: Path, copy: Path) -> Path:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from maskpredict.paper.analyses import ANALYSES
 from maskpredict.paper.analyses.calibration import Bin, binned, calibration_error, common_subsequence_mask
 from maskpredict.paper.analyses.changed_tokens import shares
 from maskpredict.paper.analyses.length_head import accuracy
+from maskpredict.paper.analyses.speed_quality import BEST, ONE, TEN, SpeedQuality, SpeedRow, disorder
 from maskpredict.paper.cell import Cell
 from maskpredict.paper.end_mark import before_end_mark
 from maskpredict.paper.translations import TranslatedSentence
@@ -71,3 +74,29 @@ def test_a_range_without_sentences_says_so() -> None:
 def test_subwords_after_the_end_mark_do_not_count() -> None:
     assert before_end_mark(["▁a", "b", "</s>", "b"]) == ["▁a", "b"]
     assert before_end_mark(["▁a"]) == ["▁a"]
+
+
+def speed_row(batch: str, passes: int, speedup: float) -> SpeedRow:
+    return SpeedRow(batch, None, passes, 2, 500, Cell(100 / speedup), Cell(28.0 + passes / 10), Cell(speedup))
+
+
+def test_a_panel_of_times_that_contradict_each_other_is_not_drawn_and_says_so() -> None:
+    orderly = [speed_row(TEN, passes, 12.0 / passes) for passes in range(4, 11)]
+    nearly = [speed_row(ONE, passes, speedup) for passes, speedup in ((4, 3.0), (5, 2.0), (6, 2.19))]
+    noise = [speed_row(BEST, passes, speedup) for passes, speedup in ((4, 2.9), (5, 1.4), (6, 2.1))]
+    assert disorder(orderly) == 0
+    assert disorder(nearly) == pytest.approx(0.095)
+    assert disorder(noise) == pytest.approx(0.5)
+    result = SpeedQuality("a GPU", (*nearly, *orderly, *noise))
+    analysis = ANALYSES["speed_quality"]
+    assert analysis.draw is not None
+    assert analysis.note is not None
+    figure = analysis.draw(result)
+    assert figure is not None
+    curves = [any(np.size(line.get_xdata()) > 2 for line in axes.get_lines()) for axes in figure.axes]
+    assert curves == [True, True, False]
+    assert "up to 50% faster" in figure.axes[2].texts[0].get_text()
+    assert analysis.note(result) == (
+        "Timed on a GPU. The times of the batch size “best” are noise: "
+        "more passes came out up to 50% faster than fewer."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -97,7 +98,10 @@ def test_the_report_shows_interval_seeds_verdict_and_command_of_each_claim(analy
     row = next(line for line in lines if "Four passes translate far" in line)
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells[5].count(" to ") == 1
-    assert (cells[6], cells[8]) == ("2", "maskpredict analyze model out --only main_table")
+    assert (cells[6], cells[9]) == ("2", "maskpredict analyze model out --only main_table")
+    weights = json.loads((analyzed / "main_table.json").read_text())["setup"]["models"][0]["weights"]
+    assert cells[8].startswith("8 sentences, float32 on cpu (")
+    assert cells[8].endswith(f"), weights {weights}")
     assert "maskpredict analyze model out" in (folder / "report.html").read_text()
 
 

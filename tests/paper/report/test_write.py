@@ -113,6 +113,27 @@ def test_our_numbers_stand_beside_the_papers(make_results: MakeResults) -> None:
     assert "With one pass, raw training text is far worse than distilled. Not measured: it rained." in markdown
 
 
+def test_the_report_says_how_its_numbers_are_made_again_and_how_its_models_were_made(make_results: MakeResults) -> None:
+    folder = make_results()
+    command = "maskpredict analyze mine out --data test-data --compare 'a=b & c'"
+    for path in folder.glob("*.json"):
+        content = json.loads(path.read_text())
+        content["setup"] |= {"command": command}
+        path.write_text(json.dumps(content))
+    made = {"data": "maskpredict prepare test-data < all", "notes": ["It rained.", "The teacher is small."]}
+    (folder / "made.json").write_text(json.dumps(made))
+    write_report(folder, "Title")
+    markdown = (folder / "report.md").read_text()
+    assert "```text\nmaskpredict prepare test-data < all\n```" in markdown
+    assert "- It rained.\n- The teacher is small." in markdown
+    measured = "Measured with 3,003 sentences, float32 on cpu (1 thread), weights not recorded by:"
+    for name in ("main_table", "repetitions", "distillation"):
+        assert f"{measured}\n\n```text\n{command} --only {name}\n```" in markdown
+    page = Page((folder / "report.html").read_text())
+    assert "maskpredict prepare test-data < all" in page.texts
+    assert f"{command} --only repetitions" in page.texts
+
+
 def test_scores_on_all_test_sets_are_shown_where_a_recipe_leaves_them(make_results: MakeResults) -> None:
     folder = make_results()
     scores = [

@@ -11,7 +11,7 @@ from maskpredict.evaluate.scores import RESAMPLES
 from maskpredict.paper.analysis import Analysis
 from maskpredict.paper.cell import Cell, first_of
 from maskpredict.paper.models import MODEL, title
-from maskpredict.paper.study import CANDIDATES, Study, passes_and_candidates
+from maskpredict.paper.study import Study, passes_and_candidates
 from maskpredict.paper.table import Column, ResultTable
 from maskpredict.paper.translations import TranslatedTestSet
 
@@ -19,6 +19,8 @@ PASSES = (1, 4, 10)
 TEACHER = "teacher"
 SAMPLES = 10
 """Fertilities that are drawn for the teacher to choose from, as many as Gu et al.'s smaller number."""
+FEW = 2
+"""Length candidates of the paper's comparison with beam search in speed (Figure 2)."""
 MOST_REFINEMENTS = 20
 """Passes after which refinement ends, stable or not."""
 
@@ -84,8 +86,12 @@ def _entries(study: Study) -> list[_Entry]:
     def chosen_by_teacher(role: str, settings: dict[str, Any]) -> _Entry:
         return _Entry(role, "1-rescored", "1", settings, ", rescored by the teacher", TEACHER)
 
+    def few_candidates(passes: int) -> _Entry:
+        return _Entry(MODEL, f"{passes}.l{FEW}", str(passes), passes_and_candidates(passes, FEW), f", l = {FEW}")
+
     until_stable = {"iterations": MOST_REFINEMENTS, "stop_when_stable": True}
-    one_by_one = {"strategy": "random_order", "length_candidates": CANDIDATES}
+    # One length, since five with N passes would take longer than all other rows of the table together.
+    one_by_one = {"strategy": "random_order", "length_candidates": 1}
     reference = study.competitors.autoregressive
     return [
         _Entry("fertility", "1", "1"),
@@ -98,8 +104,9 @@ def _entries(study: Study) -> list[_Entry]:
         _Entry("insertion", "greedy", "N + 1", {"insertions": "greedy"}, ", greedy"),
         *mask_predict("small"),
         *mask_predict(MODEL),
+        *(few_candidates(passes) for passes in PASSES[1:]),
         chosen_by_teacher(MODEL, passes_and_candidates(1)),
-        _Entry(MODEL, "random", "N", one_by_one, ", random order"),
+        _Entry(MODEL, "random", "N", one_by_one, ", random order, l = 1"),
         *([_Entry(MODEL, "folder", "as its folder says")] if study.recommends_decoding else []),
         *beams(reference, 1, 5),
         *(beams("teacher", 5) if reference != "teacher" else []),
@@ -161,18 +168,24 @@ def _millions(count: int | None) -> str:
     return "" if count is None else f"{count / 1e6:,.1f} M"
 
 
+def _or_not_recorded(row: SystemRow, text: str) -> str:
+    """The text; of a model whose folder does not say it, that it is not recorded."""
+    return text or ("" if row.parameters is None else "not recorded")
+
+
 _OPEN_COLUMNS = (
     _OpenColumn("mean passes", lambda row: "" if row.mean_passes is None else f"{row.mean_passes:.1f}"),
     _OpenColumn("parameters", lambda row: _millions(row.parameters)),
-    _OpenColumn("start", lambda row: row.start),
-    _OpenColumn("target tokens", lambda row: _millions(row.target_tokens)),
+    _OpenColumn("start", lambda row: _or_not_recorded(row, row.start)),
+    _OpenColumn("target tokens", lambda row: _or_not_recorded(row, _millions(row.target_tokens))),
 )
 
 
 ANALYSIS = Analysis(
     name="main_table",
     title="Translation quality",
-    about=("BLEU of every system. Mask-predict has 5 length candidates. ± is half the 95% confidence interval."),
+    about="BLEU of every system. Mask-predict has 5 length candidates where its row names no other number l. "
+    "± is half the 95% confidence interval.",
     result=MainTable,
     run=main_table,
     table=_table,

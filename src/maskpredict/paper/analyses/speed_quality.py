@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -30,6 +31,8 @@ BEAMS = (1, 5)
 BUDGETS = {"cuda": (8_192, 32_768, 131_072), "cpu": (512, 2_048, 8_192)}
 """Batch sizes in tokens, of which the fastest is the best."""
 ONE, TEN, BEST = "1", "10", "best"
+MOST_DISORDER = 0.1
+"""More passes may come out faster than fewer by this share; beyond it, times of a batch size are not shown."""
 TIMED = {ONE: 200, TEN: 500, BEST: None}
 """Number of timed sentences by batch size; None: all."""
 
@@ -192,7 +195,10 @@ def _draw(result: SpeedQuality) -> Figure | None:
     heads = {ONE: "one by one", TEN: "batches of 10", BEST: "best batch"}
     for panel, (batch, head) in zip(axes, heads.items(), strict=True):
         rows = [row for row in result.rows if row.batch == batch]
-        _draw_batch(panel, rows)
+        if disorder(rows) <= MOST_DISORDER:
+            _draw_batch(panel, rows)
+        else:
+            _draw_reason(panel, disorder(rows))
         sentences = max((row.sentences for row in rows), default=0)
         panel.set(title=f"{head}\n{sentences:,} sentences timed", xlabel="speed-up over b = 5")
     axes[0].set_ylabel("BLEU")
@@ -200,6 +206,12 @@ def _draw(result: SpeedQuality) -> Figure | None:
     if handles:
         figure.legend(handles, labels, loc="outside lower center", ncols=len(handles))
     return figure
+
+
+def _draw_reason(axes: Axes, share: float) -> None:
+    text = f"not shown:\nmore passes came out\nup to {share:.0%} faster\nthan fewer, so these\ntimes are noise"
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", fontsize=10)
+    axes.set(xticks=[], yticks=[])
 
 
 def _draw_batch(axes: Axes, rows: list[SpeedRow]) -> None:
@@ -223,10 +235,33 @@ def _draw_batch(axes: Axes, rows: list[SpeedRow]) -> None:
     axes.margins(0.25, 0.1)
 
 
+def disorder(rows: Sequence[SpeedRow]) -> float:
+    """Largest share by which more passes came out faster than fewer, with as many candidates; 0 if they never did.
+
+    Nothing but other load on the machine makes more passes faster.
+    """
+    speeds = [
+        [row.speedup.value for row in rows if row.candidates == candidates and row.speedup.value is not None]
+        for candidates in CANDIDATES
+    ]
+    ratios = [later / sooner for each in speeds for sooner, later in combinations(each, 2)]
+    return max([1.0, *ratios]) - 1
+
+
 def _place(row: SpeedRow) -> tuple[float, float] | None:
     if row.speedup.value is None or row.bleu.value is None:
         return None
     return row.speedup.value, row.bleu.value
+
+
+def _note(result: SpeedQuality) -> str:
+    sentences = [f"Timed on {result.device}."] if result.device else []
+    for batch in (ONE, TEN, BEST):
+        share = disorder([row for row in result.rows if row.batch == batch])
+        if share > MOST_DISORDER:
+            scatter = f"more passes came out up to {share:.0%} faster than fewer"
+            sentences.append(f"The times of the batch size “{batch}” are noise: {scatter}.")
+    return " ".join(sentences)
 
 
 ANALYSIS = Analysis(
@@ -238,5 +273,5 @@ ANALYSIS = Analysis(
     run=speed_quality,
     table=_table,
     draw=_draw,
-    note=lambda result: f"Timed on {result.device}." if result.device else "",
+    note=_note,
 )

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Sequence
 from html import escape
 
-from maskpredict.paper.report.page import Block, Bullets, Heading, Paragraph, Picture
+from maskpredict.paper.report.page import Block, Bullets, Command, Heading, Paragraph, Picture
 from maskpredict.paper.table import RenderedTable, ResultTable, render
 
 STYLE = """
@@ -17,6 +17,7 @@ h1, h2 { line-height: 1.25; } h2 { margin-top: 2.5rem; border-bottom: 1px solid 
 table { border-collapse: collapse; font-size: .92rem; } th, td { padding: .3rem .7rem; border-bottom: 1px solid #d8dee4;
   text-align: left; vertical-align: top; } th { border-bottom: 2px solid #afb8c1; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+pre { font-size: .85rem; background: #f6f8fa; padding: .6rem .8rem; white-space: pre-wrap; }
 .note { color: #59636e; font-size: .85rem; margin: .3rem 0; } img { max-width: 100%; height: auto; }
 """
 
@@ -43,6 +44,8 @@ def _block(block: Block) -> str:
         case Picture(path, alt):
             data = base64.b64encode(path.read_bytes()).decode()
             return f'<p><img alt="{escape(alt)}" src="data:image/svg+xml;base64,{data}"></p>'
+        case Command(text):
+            return f"<pre>{escape(text)}</pre>"
         case ResultTable():
             return _table(render(block))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from maskpredict.paper.report.page import Block, Bullets, Heading, Paragraph, Picture
+from maskpredict.paper.report.page import Block, Bullets, Command, Heading, Paragraph, Picture
 from maskpredict.paper.table import ResultTable, markdown
 
 
@@ -23,5 +23,7 @@ def _block(block: Block) -> str:
             return "\n".join(f"- {item}" for item in items)
         case Picture(path, alt):
             return f"![{alt}]({path.name})"
+        case Command(text):
+            return f"```text\n{text}\n```"
         case ResultTable():
             return markdown(block)

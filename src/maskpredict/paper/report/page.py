@@ -38,4 +38,11 @@ class Picture:
     alt: str
 
 
-Block = Heading | Paragraph | Bullets | Picture | ResultTable
+@dataclass(frozen=True)
+class Command:
+    """A command line to copy."""
+
+    text: str
+
+
+Block = Heading | Paragraph | Bullets | Picture | Command | ResultTable

@@ -25,7 +25,8 @@ def _paper_range(claim: Claim) -> str:
     numbers = []
     for direction in DATA_SETS:
         try:
-            numbers.append(claim.measure(paper_results(*direction)[claim.analysis].result))
+            results = {name: theirs.result for name, theirs in paper_results(*direction).items()}
+            numbers.append(claim.measured(results)[1])
         except UserError:
             continue
     if not numbers:

@@ -78,17 +78,15 @@ def judge(
     counts: Mapping[str, Counts] = NO_COUNTS,
 ) -> Judgement:
     """Measure a claim on our result and on the paper's numbers, and compare our interval with the thresholds."""
-    theirs = paper[claim.analysis]
-    paper_number = _paper_number(claim, theirs)
+    paper_number, data_set = _paper_number(claim, paper)
     try:
-        if claim.analysis not in results:
-            raise UserError(f"the analysis {claim.analysis} was not run.")
-        ours = claim.measure(results[claim.analysis])
+        analysis, ours = claim.measured(results)
     except UserError as error:
-        return Judgement(claim, Verdict.unknown, None, paper_number, theirs.data_set, str(error))
-    interval = interval_of(claim, results[claim.analysis], counts)
-    outcome = verdict(claim, interval) if interval else Verdict.no_interval
-    return Judgement(claim, outcome, ours, paper_number, theirs.data_set, interval=interval)
+        return Judgement(claim, Verdict.unknown, None, paper_number, data_set, str(error))
+    used = claim.on(analysis)
+    interval = interval_of(used, results[analysis], counts)
+    outcome = verdict(used, interval) if interval else Verdict.no_interval
+    return Judgement(used, outcome, ours, paper_number, data_set, interval=interval)
 
 
 def verdict(claim: Claim, interval: Interval) -> Verdict:
@@ -154,8 +152,10 @@ def range_text(interval: Interval | None, unit: str) -> str:
     return f"{interval.low:.{decimals}f} to {interval.high:.{decimals}f}"
 
 
-def _paper_number(claim: Claim, theirs: PaperResult) -> float | None:
+def _paper_number(claim: Claim, paper: Mapping[str, PaperResult]) -> tuple[float | None, str]:
+    """The paper's number, None if it has none, and its data set."""
     try:
-        return claim.measure(theirs.result)
+        analysis, number = claim.measured({name: theirs.result for name, theirs in paper.items()})
+        return number, paper[analysis].data_set
     except UserError:
-        return None
+        return None, paper[claim.instead.analysis if claim.instead else claim.analysis].data_set

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,14 @@ from maskpredict.paper.cell import Cell
 from maskpredict.paper.counts import read_counts
 from maskpredict.paper.finding import Finding, Setup, read_finding
 from maskpredict.paper.models import title as role_title
+from maskpredict.paper.report.claims_table import claims_table, command_of, origin_of, tally
 from maskpredict.paper.report.comparison_table import with_paper_columns
 from maskpredict.paper.report.html_page import html_page
-from maskpredict.paper.report.intervals import Kind
 from maskpredict.paper.report.markdown_page import markdown_page
-from maskpredict.paper.report.page import Block, Bullets, Heading, Paragraph, Picture
+from maskpredict.paper.report.page import Block, Bullets, Command, Heading, Paragraph, Picture
+from maskpredict.paper.report.provenance import made, measured_with, weights_of
 from maskpredict.paper.report.published_numbers import PaperResult, paper_results
-from maskpredict.paper.report.verdicts import Judgement, Verdict, amount, judge_all, over_seeds, range_text
+from maskpredict.paper.report.verdicts import Judgement, judge_all, over_seeds
 from maskpredict.paper.table import Column, ResultTable
 
 SCORES_FILE = "scores.json"
@@ -28,8 +28,6 @@ SCORES_FILE = "scores.json"
 MARKDOWN_FILE, HTML_FILE = "report.md", "report.html"
 SEED_FOLDER = "seed-"
 """Folders seed-2, seed-3, ... hold the results of the same models trained with other random seeds."""
-MADE_FILE = "made.json"
-"""Record of a recipe with its command."""
 SEEDS_WANTED = 2
 """Seeds on which a verdict on the main table should rest."""
 
@@ -80,7 +78,8 @@ def _blocks(folder: Path, title: str, findings: dict[str, Finding]) -> Iterator[
     yield from _introduction(setup, findings)
     yield Heading("The paper's claims")
     yield Paragraph(_summary(judgements))
-    yield _claims_table(judgements, {name: _command(folder, finding) for name, finding in findings.items()})
+    yield claims_table([origin_of(folder, judgement, findings) for judgement in judgements])
+    yield from _how_made(folder)
     for name in ANALYSES:
         claims = [judgement for judgement in judgements if judgement.claim.analysis == name]
         yield from _section(folder, name, findings.get(name), paper.get(name), claims)
@@ -104,21 +103,23 @@ def _introduction(setup: Setup, findings: dict[str, Finding]) -> Iterator[Block]
         yield Paragraph(f"The model's folder recommends {settings}, which the paper does not have: switched off here.")
     facts = {model.role: model for finding in findings.values() for model in finding.setup.models}
     if facts:
-        columns = (Column("model"), Column("system"), Column("dimensions"), Column("parameters, millions", decimals=1))
+        heads = (Column("model"), Column("system"), Column("dimensions"))
+        columns = (*heads, Column("parameters, millions", decimals=1), Column("weights"))
         yield ResultTable(
             columns,
             tuple(
-                (role_title(model.role), model.system, model.dimensions, Cell(model.parameters / 1e6))
+                (
+                    *(role_title(model.role), model.system, model.dimensions),
+                    *(Cell(model.parameters / 1e6), weights_of(model)),
+                )
                 for model in facts.values()
             ),
         )
 
 
 def _summary(judgements: Sequence[Judgement]) -> str:
-    counts = Counter(judgement.verdict for judgement in judgements)
-    parts = [f"{verdict} {counts[verdict]}" for verdict in Verdict if counts[verdict]]
     return (
-        f"Of {len(judgements)} claims: {', '.join(parts)}. Each is a number that is measured here as in the paper. Its "
+        f"{tally(judgements)} Each is a number that is measured here as in the paper. Its "
         "interval of 95% must be on the right side of a fixed threshold, else the claim is undecided. Intervals are a "
         "paired bootstrap over sentences; one with * is the sum of the systems' own intervals, which is wider. Without "
         "counts of the sentences there is none, and no verdict. The paper's numbers are for its own data. Verdicts on "
@@ -126,29 +127,18 @@ def _summary(judgements: Sequence[Judgement]) -> str:
     )
 
 
-def _claims_table(judgements: Sequence[Judgement], commands: Mapping[str, str]) -> ResultTable:
-    heads = ("the paper says", "measured", "paper", "paper's data", "here", "interval", "seeds", "verdict", "made by")
-    rows = (_claim_row(judgement, commands.get(judgement.claim.analysis, "")) for judgement in judgements)
-    return ResultTable(tuple(map(Column, heads)), tuple(rows))
-
-
-def _claim_row(judgement: Judgement, command: str) -> tuple[str, ...]:
-    claim, interval = judgement.claim, judgement.interval
-    paper, ours = (
-        "–" if number is None else amount(number, claim.unit) for number in (judgement.paper, judgement.ours)
-    )
-    allowed = range_text(interval, claim.unit) + ("*" if interval and interval.kind is Kind.sum else "")
-    seeds = str(judgement.seeds or "–")
-    verdict = str(judgement.verdict)
-    return claim.says, claim.number, paper, judgement.data_set, ours, allowed, seeds, verdict, command
-
-
-def _command(folder: Path, finding: Finding) -> str:
-    """The command that makes the results of an analysis again; for old results, that of their recipe."""
-    command, made = finding.setup.command, folder / MADE_FILE
-    if not command and made.exists():
-        command = f"{json.loads(made.read_text(encoding='utf-8'))['command']} --stage analyze"
-    return f"{command} --only {finding.analysis.name}" if command.startswith("maskpredict analyze") else command
+def _how_made(folder: Path) -> Iterator[Block]:
+    """Command that prepares the test set, and what a reader must know to compare the models."""
+    how = made(folder)
+    if "data" in how:
+        yield Paragraph(
+            "All commands of this page are for the root of a clone. This one prepares the test set; CORPORA is the "
+            "folder of corpora that docs/reproducing.md describes:"
+        )
+        yield Command(how["data"])
+    if how.get("notes"):
+        yield Heading("How the models were made")
+        yield Bullets(tuple(how["notes"]))
 
 
 def _section(
@@ -167,6 +157,9 @@ def _section(
     yield with_paper_columns(table, analysis.table(paper.result), paper.data_set) if paper else table
     if finding.note:
         yield Paragraph(finding.note)
+    if command := command_of(folder, finding):
+        yield Paragraph(f"Measured with {measured_with(finding.setup)} by:")
+        yield Command(command)
     if judgements:
         yield Bullets(tuple(f"{judgement.claim.says} {judgement.sentence}" for judgement in judgements))
 
