@@ -165,8 +165,8 @@ def _write_corpora(recipe: Recipe, folder: Path) -> None:
     """Write synthetic text, different in each corpus, to the files that the recipe reads."""
     splits = (("train", recipe.train), ("valid", recipe.valid), ("test", recipe.test))
     corpora = [(split, files) for split, corpora in splits for files in corpora]
-    counts = zip((TRAIN_PAIRS, TEST_PAIRS, TEST_PAIRS), splits, strict=True)
-    train, valid, test = (math.ceil(count / len(corpora)) for count, (_, corpora) in counts)
+    train = math.ceil(TRAIN_PAIRS / max(1, len(recipe.train)))  # with a teacher from outside there is none
+    valid, test = (math.ceil(TEST_PAIRS / max(1, len(own))) for own in (recipe.valid, recipe.test))
     for seed, (split, files) in enumerate(corpora, 1):
         write_toy_corpus(folder / f"toy-{seed}", train, valid, test, seed)
         for language, toy_language in ((recipe.source_language, "src"), (recipe.target_language, "tgt")):
