@@ -53,7 +53,7 @@ def data(corpus: Path) -> Path:
 def raw_model(data: Path) -> Path:
     run = data.parent / "cmlm"
     # On a slow machine the run ends early: the effect must show after three minutes at most.
-    run_verb("train", "toy-cmlm", f"data={data}", f"run={run}", "seconds=180")
+    run_verb("train", "toy-cmlm", f"data={data}", f"run={run}", "steps=2000", "seconds=180")
     return run
 
 

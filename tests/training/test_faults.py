@@ -18,8 +18,9 @@ from maskpredict.checksums import write_checksums
 from maskpredict.corpus.batches import PairArrays
 from maskpredict.errors import UserError
 from maskpredict.model.folder import ModelFolder
+from maskpredict.training.adamw import AdamW
 from maskpredict.training.checkpoint import RunState, best_loss, checkpoints, newest_checkpoint
-from maskpredict.training.config import TrainConfig
+from maskpredict.training.config import OptimizerConfig, TrainConfig
 from maskpredict.training.divergence import Divergence
 from maskpredict.training.engine import EagerEngine, part_seed
 from maskpredict.training.loop import train
@@ -136,12 +137,11 @@ def test_float16_goes_on_while_it_looks_for_its_loss_scale(make_config: MakeConf
 def test_a_fused_optimizer_skips_on_the_device() -> None:
     """As on a GPU, where reading the loss of every update would make the host wait."""
     parameter = torch.nn.Parameter(torch.ones(3))
-    adam = torch.optim.AdamW([parameter], lr=0.1, fused=True)
+    adam = AdamW([parameter], OptimizerConfig(rate=0.1), fused=True)
     for value, found in ((1.0, 0.0), (math.nan, 1.0), (1.0, 0.0)):
         before = parameter.detach().clone()
         parameter.grad = torch.full((3,), value)
-        adam.found_inf = torch.tensor(found)  # type: ignore[attr-defined]
-        adam.step()
+        adam.step(found_inf=torch.tensor(found))
         assert torch.equal(parameter.detach(), before) == bool(found)
     assert float(adam.state[parameter]["step"]) == 2
 

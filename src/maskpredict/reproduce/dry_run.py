@@ -6,6 +6,7 @@ count their parameters. Each tiny model is trained for one update.
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
 from dataclasses import dataclass, replace
@@ -29,6 +30,7 @@ from maskpredict.systems import Vocabulary, find_system
 from maskpredict.training.config import TrainConfig
 
 TRAIN_PAIRS, TEST_PAIRS = 80, 4
+"""Sentence pairs of all corpora of a split together; a corpus has at least one."""
 VOCABULARY = 90
 """Vocabulary size, small enough for the synthetic text of either language."""
 BYTES = 256
@@ -163,8 +165,10 @@ def _write_corpora(recipe: Recipe, folder: Path) -> None:
     """Write synthetic text, different in each corpus, to the files that the recipe reads."""
     splits = (("train", recipe.train), ("valid", recipe.valid), ("test", recipe.test))
     corpora = [(split, files) for split, corpora in splits for files in corpora]
+    train = math.ceil(TRAIN_PAIRS / max(1, len(recipe.train)))  # with a teacher from outside there is none
+    valid, test = (math.ceil(TEST_PAIRS / max(1, len(own))) for own in (recipe.valid, recipe.test))
     for seed, (split, files) in enumerate(corpora, 1):
-        write_toy_corpus(folder / f"toy-{seed}", TRAIN_PAIRS, TEST_PAIRS, TEST_PAIRS, seed)
+        write_toy_corpus(folder / f"toy-{seed}", train, valid, test, seed)
         for language, toy_language in ((recipe.source_language, "src"), (recipe.target_language, "tgt")):
             ending = recipe.endings.get(language, language)
             path = folder / "corpora" / f"{files.stem}.{ending}{recipe.suffix}"

@@ -268,7 +268,7 @@ class Run:
         total, count, *parts = self.sums.tolist()
         self.sums = torch.zeros(0)
         speed = self.throughput.tokens_per_second()
-        rate = float(self.optimizer.adam.param_groups[0]["lr"])
+        rate = self.optimizer.adam.rate
         loss = total / max(count, 1)
         values: dict[str, Any] = {"loss": loss}
         values |= {name: part / max(count, 1) for name, part in zip(self.system.loss_parts, parts, strict=True)}

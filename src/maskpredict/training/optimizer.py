@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from maskpredict.systems.base import System
+from maskpredict.training.adamw import AdamW
 from maskpredict.training.config import OptimizerConfig
 from maskpredict.training.distributed import ProcessGroup
 from maskpredict.training.engine import TrainingEngine, part_seed
@@ -29,14 +30,7 @@ class Optimizer:
     ) -> None:
         self.config, self.group, self.scaler = config, group, scaler
         self.parameters = list(system.parameters())
-        self.adam = torch.optim.AdamW(
-            self.parameters,
-            lr=config.rate,
-            betas=(config.beta1, config.beta2),
-            eps=config.epsilon,
-            weight_decay=config.weight_decay,
-            fused=system.device.type == "cuda",
-        )
+        self.adam = AdamW(self.parameters, config, fused=system.device.type == "cuda")
         self.skipped = torch.zeros(2, dtype=torch.int64, device=system.device)
         """Skipped updates, and how many of them came last in a row; on the device, to be read rarely."""
 
@@ -45,7 +39,7 @@ class Optimizer:
 
         An update whose loss or gradient is not finite changes no weight, is counted in `skipped`, and has sums of 0.
         """
-        self.adam.zero_grad(set_to_none=False)
+        self.adam.zero_grad()
         sums = torch.stack([engine.accumulate(p.arrays, part_seed(seed, number, p.number)) for p in update.parts]).sum(
             0
         )
@@ -53,12 +47,11 @@ class Optimizer:
         self.group.all_reduce([*gradients])
         self.group.all_reduce([sums])
         if self.scaler:
-            self.scaler.unscale_(self.adam)
+            self.scaler.unscale_(self.adam)  # type: ignore[arg-type]  # which reads param_groups alone
         # Without a counted token, as when no pair has an alignment, gradients are zero.
         torch._foreach_div_(gradients, sums[1].clamp(min=1).to(gradients[0].dtype))
         norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.config.clip or math.inf)
-        for group in self.adam.param_groups:
-            group["lr"] = rate
+        self.adam.rate = rate
         finite = torch.isfinite(sums[0])
         if not self.scaler:  # which looks for the largest scale whose gradients are finite, and skips the others
             finite &= torch.isfinite(norm)
@@ -70,12 +63,11 @@ class Optimizer:
         """Change the weights if `finite` is True."""
         if self.scaler:
             if finite:
-                self.scaler.step(self.adam)
+                self.scaler.step(self.adam)  # type: ignore[arg-type]
             self.scaler.update()
-        elif self.adam.defaults["fused"]:
+        elif self.adam.fused:
             # Read by the kernel on the device, as from GradScaler, without waiting for it.
-            self.adam.found_inf = (~finite).float()  # type: ignore[attr-defined]
-            self.adam.step()
+            self.adam.step(found_inf=(~finite).float())
         elif finite:
             self.adam.step()
 
@@ -97,7 +89,7 @@ class Optimizer:
         for name, parameter in zip(names, self.parameters, strict=True):
             if f"exp_avg.{name}" not in saved:
                 continue
-            step_device = parameter.device if self.adam.defaults["fused"] else torch.device("cpu")
+            step_device = parameter.device if self.adam.fused else torch.device("cpu")
             self.adam.state[parameter] = {
                 "exp_avg": saved[f"exp_avg.{name}"].to(parameter),
                 "exp_avg_sq": saved[f"exp_avg_sq.{name}"].to(parameter),
