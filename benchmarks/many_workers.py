@@ -75,7 +75,7 @@ def moment(shards: int) -> Moment:
     tick = os.sysconf("SC_CLK_TCK")
     user, nice, system, _idle, _waiting, *interrupts = map(int, Path("/proc/stat").read_text().split()[1:9])
     machine = (user + nice + system + sum(interrupts)) / tick
-    seconds, parents = {}, {}
+    seconds, of_ended, parents = {}, {}, {}
     workers = {os.getpid()}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended
@@ -83,12 +83,13 @@ def moment(shards: int) -> Moment:
             process, command = int(path.parent.name), path.with_name("cmdline").read_bytes()
             parents[process] = int(fields[1])
             seconds[process] = sum(map(int, fields[11:13])) / tick
+            of_ended[process] = sum(map(int, fields[13:15])) / tick
             workers |= {process} if any(name in command for name in WORKERS) else set()
     ours = {os.getpid()}
     while more := {process for process, parent in parents.items() if parent in ours} - ours:
         ours |= more
-    worked = sum(seconds[process] for process in ours & workers)
-    daemons = sum(seconds[process] for process in ours) - worked
+    worked = sum(seconds[process] for process in ours & workers) + sum(of_ended[process] for process in ours)
+    daemons = sum(seconds[process] for process in ours - workers)
     return Moment(shards, time.monotonic(), worked, daemons, machine)
 
 
