@@ -15,6 +15,7 @@ import torch
 
 from maskpredict.errors import UserError
 from maskpredict.reproduce.deadline import Deadline
+from maskpredict.reproduce.preparation import check_test_sets
 from maskpredict.reproduce.recipe import Recipe
 from maskpredict.reproduce.records import Record, fingerprint, set_aside
 from maskpredict.reproduce.stages import Stage, StageContext, stages
@@ -113,6 +114,8 @@ def reproduce(
     if stage is not None:
         _check_inputs(wanted[0], states, work)
     _validate_states(wanted, work, redo)
+    if recipe.outside and {"distill", "prepare"} <= {now.stage.name for now in wanted if now.state != State.finished}:
+        check_test_sets(recipe, data)
     for number, current in enumerate(wanted):
         if current.state is State.finished:
             continue
