@@ -37,6 +37,7 @@ from maskpredict.checksums import write_checksums
 from maskpredict.corpus.reading import read_lines
 from maskpredict.distill.by_text import TextConfig, TextDistillConfig, distill_text
 from maskpredict.distill.by_text.config import RayConfig
+from maskpredict.distill.by_text.ray_workers import RAY_ENVIRONMENT
 from maskpredict.distill.by_text.shards import SplitCorpus, TextShards
 from maskpredict.model.folder import ModelFolder
 from maskpredict.runtime.find_model import find_model
@@ -210,7 +211,7 @@ def main() -> None:
     parser.add_argument("--shard-lines", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=4)
     arguments = parser.parse_args()
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ |= {**RAY_ENVIRONMENT, "RAY_AUTH_MODE": "disabled"}  # or Ray would write a token into the home folder
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     languages = ModelFolder.read(find_model(arguments.model)).languages
     lines = itertools.islice(dict.fromkeys(filter(str.strip, read_lines(arguments.sources))), 20_000)
