@@ -1,14 +1,15 @@
 """Cost of the work around a teacher: splitting, Ray, shards and merging; and throughput of one and two workers.
 
-    python benchmarks/many_workers.py de-en-shallow sources.de.xz results.json --lines 240 --shard-lines 20
+    python benchmarks/many_workers.py de-en-shallow sources.de.xz results.json
 
-1. The same lines are translated by one process, and on a local Ray cluster by one worker and by two, in turns. Each
-   computes on one thread. Throughput counts from the first finished shard on: starting Ray and loading the model are
+1. The same lines are translated by one process and by two, and by one worker and two on a local Ray cluster, in turns.
+   Each computes on one thread. Throughput counts from a quarter of the work on: starting Ray and loading the model are
    left out. Shards are small, so that little is lost at the end.
 2. A teacher that only copies, `command:cat`, shows what the driver takes for each shard that passes through it.
 3. Reading, removing duplicates and splitting; merging; and listing and writing in a folder of many shards.
 
-CPU seconds hardly depend on what else the machine does; seconds do, and `load` says how busy it was.
+Lines a second are right on a machine that does nothing else; `other_cores` says how many cores other programs kept busy
+meanwhile. Lines a CPU second hardly depend on them.
 """
 
 from __future__ import annotations
@@ -32,13 +33,19 @@ from typing import Any
 import ray
 
 from maskpredict.bench.machine import describe_machine
+from maskpredict.checksums import write_checksums
 from maskpredict.corpus.reading import read_lines
 from maskpredict.distill.by_text import TextConfig, TextDistillConfig, distill_text
 from maskpredict.distill.by_text.config import RayConfig
+from maskpredict.distill.by_text.ray_workers import RAY_ENVIRONMENT
 from maskpredict.distill.by_text.shards import SplitCorpus, TextShards
 from maskpredict.model.folder import ModelFolder
 from maskpredict.runtime.find_model import find_model
 
+WORKERS = (b"ray::Worker", b"maskpredict.distill.worker_main")
+"""What the commands of processes contain that translate: Ray's workers, and those that `processes` starts."""
+WARM_UP = 0.25
+"""Share of the shards after which all workers have loaded the model, and throughput counts."""
 ALL_SHARDS = "0/1"
 """`shard` with which the shards stay where they are, so that their times can be read."""
 
@@ -57,31 +64,38 @@ class Moment:
     shards: int
     time: float
     cpu_seconds: float
-    """Of this process and of Ray's workers."""
+    """Of this process and of those that translate."""
     daemon_seconds: float
     """Of the other processes of Ray, which hardly depend on the work but on the time that passes."""
+    machine_seconds: float
+    """Of everything on the machine, and of the machines that it shares its processors with."""
 
 
 def moment(shards: int) -> Moment:
     """The CPU seconds until now."""
-    ticks, parents = {}, {}
+    tick = os.sysconf("SC_CLK_TCK")
+    user, nice, system, _idle, _waiting, *interrupts = map(int, Path("/proc/stat").read_text().split()[1:9])
+    machine = (user + nice + system + sum(interrupts)) / tick
+    seconds, of_ended, parents = {}, {}, {}
     workers = {os.getpid()}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended
-            name, _, fields = path.read_text().partition("(")[2].rpartition(") ")
-            process = int(path.parent.name)
-            parents[process] = int(fields.split()[1])
-            ticks[process] = sum(map(int, fields.split()[11:13])) / os.sysconf("SC_CLK_TCK")
-            workers |= {process} if name.startswith("ray::") else set()
+            fields = path.read_text().rpartition(") ")[2].split()
+            process, command = int(path.parent.name), path.with_name("cmdline").read_bytes()
+            parents[process] = int(fields[1])
+            seconds[process] = sum(map(int, fields[11:13])) / tick
+            of_ended[process] = sum(map(int, fields[13:15])) / tick
+            workers |= {process} if any(name in command for name in WORKERS) else set()
     ours = {os.getpid()}
     while more := {process for process, parent in parents.items() if parent in ours} - ours:
         ours |= more
-    worked = sum(ticks[process] for process in ours & workers)
-    return Moment(shards, time.monotonic(), worked, sum(ticks[process] for process in ours) - worked)
+    worked = sum(seconds[process] for process in ours & workers) + sum(of_ended[process] for process in ours)
+    daemons = sum(seconds[process] for process in ours - workers)
+    return Moment(shards, time.monotonic(), worked, daemons, machine)
 
 
-def measured(config: TextDistillConfig, workers: int) -> dict[str, float]:
-    """Throughput and CPU time of a distillation, from when each worker may have made a shard to the last shard."""
+def measured(config: TextDistillConfig) -> dict[str, float]:
+    """Throughput and CPU time of a distillation, from when every worker has loaded the model to the last shard."""
     folder = config.out.with_name(f"{config.out.name}.shards")
     shutil.rmtree(folder, ignore_errors=True)
     distill_text(replace(config, seconds=0.0, ray=None), quiet=True)  # splits
@@ -93,30 +107,37 @@ def measured(config: TextDistillConfig, workers: int) -> dict[str, float]:
         if not moments or shards > moments[-1].shards:
             moments.append(moment(shards))
         work.join(timeout=0.2)
-    first, last = next(one for one in moments if one.shards >= workers), moments[-1]
-    lines = (last.shards - first.shards) * config.shard_lines
+    first, last = next(one for one in moments if one.shards >= WARM_UP * moments[-1].shards), moments[-1]
+    lines, seconds = (last.shards - first.shards) * config.shard_lines, last.time - first.time
+    worked, daemons = last.cpu_seconds - first.cpu_seconds, last.daemon_seconds - first.daemon_seconds
     return {
-        "lines_per_second": lines / (last.time - first.time),
-        "lines_per_cpu_second": lines / (last.cpu_seconds - first.cpu_seconds),
-        "daemon_cpus": (last.daemon_seconds - first.daemon_seconds) / (last.time - first.time),
+        "seconds": seconds,
+        "lines_per_second": lines / seconds,
+        "lines_per_cpu_second": lines / worked,
+        "daemon_cores": daemons / seconds,
+        "other_cores": (last.machine_seconds - first.machine_seconds - worked - daemons) / seconds,
         "load": os.getloadavg()[0],
     }
 
 
 def scaling(config: TextDistillConfig, rounds: int) -> list[dict[str, Any]]:
-    """Lines a second of one process, and of one and two workers, in turns."""
-    rows: list[dict[str, Any]] = [{"where": "one process"}, *({"where": "Ray", "workers": n} for n in (1, 2))]
-    for row in rows:
-        row["rounds"] = []
-    for _ in range(rounds):
-        for row in rows:
-            workers = row.get("workers")
-            own = replace(config, ray=RayConfig(workers=workers) if workers else None)
-            row["rounds"].append(measured(own, workers or 1))
+    """Throughput of one and two processes, and of one and two workers on Ray, in turns; each begins a round in turn."""
+    rows: list[dict[str, Any]] = [
+        {"where": where, "workers": workers, "rounds": []} for where in ("processes", "Ray") for workers in (1, 2)
+    ]
+    for number in range(rounds):
+        for row in (*rows[number % len(rows) :], *rows[: number % len(rows)]):
+            workers = row["workers"]
+            who = {"processes": workers} if row["where"] == "processes" else {"ray": RayConfig(workers=workers)}
+            row["rounds"].append(measured(replace(config, **who)))
             print(row["where"], workers, row["rounds"][-1], flush=True)
     for row in rows:
-        for name in ("lines_per_second", "lines_per_cpu_second", "daemon_cpus"):
+        for name in ("lines_per_second", "lines_per_cpu_second", "daemon_cores", "other_cores"):
             row[name] = statistics.median(one[name] for one in row["rounds"])
+        pairs = zip(row["rounds"], rows[0]["rounds"], strict=True)
+        row["times_one_process"] = statistics.median(
+            own["lines_per_second"] / one["lines_per_second"] for own, one in pairs
+        )
     return rows
 
 
@@ -160,17 +181,24 @@ def splitting_and_merging(config: TextDistillConfig, lines: int, shard_lines: in
 
 
 def folder_of_shards(folder: Path, shards: int) -> dict[str, float]:
-    """Seconds to list the missing shards and to write one, in a folder of so many finished ones."""
+    """CPU seconds to list the missing shards, to read the sources of one and to save it, in a folder of so many."""
     folder.mkdir()
     for shard in range(shards):
-        (folder / f"{shard:06d}.source.zst").touch()
+        (folder / f"{shard:06d}.source.zst").write_bytes(b"text")
         if shard:
             (folder / f"{shard:06d}").mkdir()
+    write_checksums(folder)
     corpus = SplitCorpus("text", 1.0, references=False, read=shards, shards=[1] * shards)
     made = TextShards(folder, {"compression": "zst"}, [corpus])
     listing = timed(made.missing)
+    reading = timed(lambda: [made.sources(shard) for shard in range(shards)])
     writing = timed(lambda: made.write(0, {"counts.json": b"{}"}))
-    return {"shards": shards, "list_seconds": listing["cpu_seconds"], "write_seconds": writing["cpu_seconds"]}
+    return {
+        "shards": shards,
+        "list_seconds": listing["cpu_seconds"],
+        "read_seconds": reading["cpu_seconds"] / shards,
+        "write_seconds": writing["cpu_seconds"],
+    }
 
 
 def main() -> None:
@@ -179,11 +207,11 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("sources", type=Path)
     parser.add_argument("results", type=Path)
-    parser.add_argument("--lines", type=int, default=2_000)
-    parser.add_argument("--shard-lines", type=int, default=50)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--lines", type=int, default=1_200)
+    parser.add_argument("--shard-lines", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=4)
     arguments = parser.parse_args()
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ |= {**RAY_ENVIRONMENT, "RAY_AUTH_MODE": "disabled"}  # or Ray would write a token into the home folder
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     languages = ModelFolder.read(find_model(arguments.model)).languages
     lines = itertools.islice(dict.fromkeys(filter(str.strip, read_lines(arguments.sources))), 20_000)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from maskpredict.checksums import checksum_of, verify_file, write_checksums
+from maskpredict.checksums import Checksums, checksum_of, verify_file, write_checksums
 from maskpredict.errors import UserError
 
 
@@ -52,3 +52,12 @@ def test_files_without_a_checksum_are_taken_as_they_are(folder: Path, tmp_path: 
     (folder / "data").write_text("of an earlier version")
     verify_file(folder / "data", "-")
     assert checksum_of(folder / "empty") == "crc32:00000000"
+
+
+def test_the_checksums_of_a_folder_are_read_once_for_all_its_files(folder: Path) -> None:
+    checksums = Checksums(folder, "write it again")
+    (folder / "checksums.json").unlink()
+    checksums.verify("data")
+    (folder / "empty").write_bytes(b"?")
+    with pytest.raises(UserError, match="empty is damaged"):
+        checksums.verify("empty")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import zlib
 from pathlib import Path
+from typing import Any
 
 from maskpredict.errors import UserError
 
@@ -34,30 +35,40 @@ def write_checksums(folder: Path) -> None:
     (folder / CHECKSUMS_FILE).write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+class Checksums:
+    """The checksums of a folder's files, read once."""
+
+    def __init__(self, folder: Path, advice: str) -> None:
+        """`advice` says what to do if a file is damaged."""
+        self.folder, self.advice = folder, advice
+        self.expected = _read(folder / CHECKSUMS_FILE, advice)
+
+    def verify(self, name: str) -> None:
+        """Refuse a file that is not as it was written.
+
+        Files that folders of earlier versions have, without checksums, are accepted.
+        """
+        expected, path = self.expected.get(name), self.folder / name
+        if expected is None:
+            return
+        if not path.is_file():
+            raise UserError(f"{path} is missing; {self.advice}.")
+        actual = checksum_of(path)
+        if actual != expected:
+            raise UserError(
+                f"{path} is damaged: its checksum is {actual}, not {expected} as when it was written; {self.advice}."
+            )
+
+
 def verify_file(path: Path, advice: str) -> None:
-    """Refuse a file that is not as it was written, with advice on what to do.
-
-    Files that folders of earlier versions have, without checksums, are accepted.
-    """
-    expected = _expected(path, advice)
-    if expected is None:
-        return
-    if not path.is_file():
-        raise UserError(f"{path} is missing; {advice}.")
-    actual = checksum_of(path)
-    if actual != expected:
-        raise UserError(
-            f"{path} is damaged: its checksum is {actual}, not {expected} as when it was written; {advice}."
-        )
+    """Refuse a file that is not as it was written, with advice on what to do; for many of a folder, use `Checksums`."""
+    Checksums(path.parent, advice).verify(path.name)
 
 
-def _expected(path: Path, advice: str) -> str | None:
-    record = path.with_name(CHECKSUMS_FILE)
+def _read(record: Path, advice: str) -> dict[str, Any]:
     try:
-        content = json.loads(record.read_text(encoding="utf-8"))
-        found = content.get(path.name)
+        return dict(json.loads(record.read_text(encoding="utf-8")).items())
     except FileNotFoundError:
-        return None
+        return {}
     except (OSError, ValueError, AttributeError) as error:
         raise UserError(f"{record} is damaged; {advice}.") from error
-    return None if found is None else str(found)

@@ -40,7 +40,8 @@ def new_folder(out: Path, *, overwrite: bool, marker: str, first_wins: bool = Fa
     may make the same folder at the same time, on several machines too; the first to finish it decides its content.
     """
     out = out.resolve()
-    _restore_previous(out)
+    if not first_wins:  # which replaces nothing
+        _restore_previous(out)
     if not (first_wins and (out / marker).exists()):
         _refuse_content(out, overwrite, marker)
     _remove_leftovers(out)

@@ -164,6 +164,7 @@ def test_standard_input_is_read_once_and_resumed_without_it(tmp_path: Path) -> N
     text = "".join(f"{sentence}\tignored\n" for sentence in SENTENCES)
     begun = subprocess.run([*command, *options], input=text, capture_output=True, text=True)
     assert "0 of 3 shards are done; the same command continues" in begun.stderr
+    assert "No shard was finished" not in begun.stderr  # as was asked for
     config = config_of(tmp_path, text=(TextConfig(tsv=Path("-")),), shard_lines=20)
     assert distill_text(config, quiet=True).pairs == len(SENTENCES)
     assert distilled(tmp_path / "out", "stdin") == [(sentence, sentence[::-1]) for sentence in SENTENCES]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -39,6 +40,29 @@ if lines[0] not in (folder / "free").read_text().splitlines():
     (folder / "workers" / str(os.getppid())).touch()
     while not (folder / "go").exists():
         time.sleep(0.01)
+for line in lines:
+    print(line[::-1])
+"""
+
+
+HANGS_ONCE = """
+import sys, time
+from pathlib import Path
+
+lines, folder = sys.stdin.read().splitlines(), Path(sys.argv[1])
+if lines[0] == sys.argv[2] and not (folder / "hung").exists():
+    (folder / "hung").touch()
+    while not (folder / "go").exists():
+        time.sleep(0.01)
+for line in lines:
+    print(line[::-1])
+"""
+KILLS_ITS_WORKER = """
+import os, sys
+
+lines = sys.stdin.read().splitlines()
+if lines[0] == sys.argv[1]:
+    os.kill(os.getppid(), 9)
 for line in lines:
     print(line[::-1])
 """
@@ -156,6 +180,27 @@ def test_a_killed_driver_continues_with_what_is_missing(config: TextDistillConfi
     assert {f"{shard:06d}" for shard in range(1, half.shards, 2)} <= set(finished(tmp_path))
     distill_text(config, quiet=True)
     assert distilled(config.out) == [(sentence, sentence[::-1]) for sentence in SENTENCES]
+
+
+def test_a_worker_that_hangs_delays_nothing(cluster: Cluster, config: TextDistillConfig, tmp_path: Path) -> None:
+    (tmp_path / "hangs.py").write_text(HANGS_ONCE)
+    teacher = f"command:{sys.executable} {tmp_path}/hangs.py {tmp_path} {shlex.quote(SENTENCES[0])}"
+    node = cluster.add_node(num_cpus=1)
+    try:
+        distill_text(replace(config, teacher=teacher), quiet=True)
+    finally:
+        (tmp_path / "go").touch()  # ends what hangs
+        cluster.remove_node(node)
+    assert (tmp_path / "hung").exists()
+    assert distilled(config.out) == [(sentence, sentence[::-1]) for sentence in SENTENCES]
+
+
+def test_a_shard_with_which_every_worker_is_lost_ends_the_work(config: TextDistillConfig, tmp_path: Path) -> None:
+    (tmp_path / "kills.py").write_text(KILLS_ITS_WORKER)
+    teacher = f"command:{sys.executable} {tmp_path}/kills.py {shlex.quote(SENTENCES[2])}"
+    with pytest.raises(UserError, match="5 workers were lost while making shard 1; the last: "):
+        distill_text(replace(config, teacher=teacher), quiet=True)
+    assert "000001" not in finished(tmp_path)
 
 
 def test_bulk_translates_every_line_as_the_translator_does(cluster: Cluster, cmlm_folder: Path, tmp_path: Path) -> None:

@@ -202,6 +202,13 @@ def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
         open_teacher(settings_of(f"transformers:{tmp_path}"))
 
 
+def test_the_folders_of_both_libraries_are_told_apart(marian_teacher: TeacherFolders) -> None:
+    with pytest.raises(UserError, match=r"is a folder of CTranslate2; write ctranslate2:"):
+        open_teacher(settings_of(f"transformers:{marian_teacher.ctranslate2}"))
+    with pytest.raises(UserError, match=r"has no model\.bin, .*convert the teacher first"):
+        open_teacher(settings_of(f"ctranslate2:{marian_teacher.transformers}"))
+
+
 def test_a_model_of_another_family_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
     with pytest.raises(UserError, match=r"is a gpt2 model; teachers of transformers are MarianMT, NLLB-200"):

@@ -108,6 +108,19 @@ def test_the_vocabulary_is_the_students_own_and_validation_is_held_out(made: Pat
     assert pairs["train"] + pairs["valid"] == report["pairs"]
 
 
+def test_the_student_would_be_the_same_with_transformers(
+    made: Path, make_once: MakeOnce, cli: Callable[..., Result], tmp_path: Path
+) -> None:
+    """The model before its conversion gives the student the same text to learn from, byte for byte."""
+    options = ("--text", made / "sources.xx", "-s", "xx", "-t", "yy", "beam_size=2", "max_tokens=40", "device=cpu")
+    result = cli(
+        "distill", tmp_path / "out", "--teacher", f"transformers:{trained_marian(make_once).transformers}", *options
+    )
+    assert result.exit_code == 0, result.output
+    for name in ("sources.xx.zst", "sources.yy.zst"):
+        assert (tmp_path / "out" / name).read_bytes() == (made / "work" / "distilled" / name).read_bytes()
+
+
 def test_the_same_command_has_nothing_left_to_do(made: Path, teacher: Path, cli: Callable[..., Result]) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(made)
@@ -135,6 +148,14 @@ def test_a_dry_run_goes_through_all_stages(cli: Callable[..., Result]) -> None:
         (("outside.beam_size=0",), "section outside of the recipe: 'beam_size' must be a whole number of at least 1"),
         (("outside.out=there",), "section outside of the recipe: a recipe cannot set out"),
         (("train=[{stem: a}]",), "has a teacher and text already; leave train out"),
+        (("race={bogus: 1}",), "section race of the recipe: unknown key 'bogus'"),
+        (("evaluate.teacher=[{beams: 4}]",), "section evaluate.teacher of the recipe: beams is no setting"),
+        (
+            ("evaluate.student=[{passes: 4}]",),
+            "section evaluate.student of the recipe: passes is not a setting of cmlm",
+        ),
+        (("student.system=ctc",), "section evaluate.student of the recipe: iterations is not a setting of ctc"),
+        (("vocabulary.size=100",), "b.de is missing; check --data"),
     ],
 )
 def test_a_mistake_is_named_before_any_work_begins(

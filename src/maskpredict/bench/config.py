@@ -93,6 +93,8 @@ class BenchConfig:
                 raise UserError(f"{name.replace('_', ' ')} is {value}; use 1 or more.")
         if not self.batch_sizes or min(self.batch_sizes) < 1:
             raise UserError("a race needs batch sizes of 1 or more.")
+        if any(beam < 1 for beam in self.beams):
+            raise UserError("a race needs beam sizes of 1 or more.")
 
 
 def quick_values(device: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from maskpredict.bench.distillation_result import DistillationResult
 from maskpredict.bench.plots import draw
 from maskpredict.bench.race_result import RaceResult
 from maskpredict.bench.table import markdown
@@ -24,7 +25,7 @@ def new_results(folder: Path, *, overwrite: bool) -> Path:
     return folder
 
 
-def write_json(result: RaceResult, folder: Path) -> None:
+def write_json(result: RaceResult | DistillationResult, folder: Path) -> None:
     """Write bench.json atomically."""
     partial = folder / f"{JSON_FILE}.partial"
     partial.write_text(json.dumps(result.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
@@ -36,3 +37,9 @@ def write_results(result: RaceResult, folder: Path) -> None:
     write_json(result, folder)
     (folder / MARKDOWN_FILE).write_text(markdown(result), encoding="utf-8")
     draw(result, folder)
+
+
+def write_distillation(result: DistillationResult, folder: Path) -> None:
+    """Write all files of a race of distillations."""
+    write_json(result, folder)
+    (folder / MARKDOWN_FILE).write_text(result.to_markdown(), encoding="utf-8")

@@ -18,7 +18,7 @@ def markdown(result: RaceResult) -> str:
 def _lines(result: RaceResult) -> Iterator[str]:
     workload, entries = result.workload, [racer.entry for racer in result.racers]
     rounds = max((heat.round for heat in result.heats), default=0)
-    yield f"{_machine(result.machine)}."
+    yield f"{describe(result.machine)}."
     yield ""
     yield (
         f"Sentences: {workload.sentences} of {workload.name}, with {workload.mean_subwords} subwords on average. "
@@ -42,7 +42,8 @@ def _lines(result: RaceResult) -> Iterator[str]:
             yield from (f"- {sentence}" for sentence in sentences)
 
 
-def _machine(machine: Machine) -> str:
+def describe(machine: Machine) -> str:
+    """One line on a machine."""
     parts = [machine.cpu, f"{machine.cores} cores", f"{machine.memory_gb:g} GB", *machine.flags]
     parts += [machine.gpu] if machine.gpu else []
     versions = [f"{name} {version}" for name, version in machine.versions.items()]
@@ -55,14 +56,14 @@ def _times(result: RaceResult) -> Iterator[str]:
     heads = ["racer", "BLEU"]
     heads += ["ms a sentence, one by one", "95% within, ms"] if 1 in sizes else []
     heads += [f"sentences/s, batch {size}" for size in together] + ["best"]
-    yield from _table(heads, [_row(racer, together, single=1 in sizes) for racer in result.racers])
+    yield from table(heads, [_row(racer, together, single=1 in sizes) for racer in result.racers])
 
 
 def _row(racer: RacerResult, sizes: Sequence[int], *, single: bool) -> list[str]:
     cells = [f"`{racer.entry.name}`", f"{racer.score.bleu:.1f}"]
     if single:
         alone = racer.at(1)
-        cells.append(_spread(alone.milliseconds) if alone else "")
+        cells.append(spread_text(alone.milliseconds) if alone else "")
         cells.append(_number(alone.p95_milliseconds) if alone and alone.p95_milliseconds else "")
     for size in map(racer.at, sizes):
         computed = f" ({size.computed_size})" if size and size.computed_size < size.batch_size else ""
@@ -80,12 +81,12 @@ def _ratios(result: RaceResult) -> Iterator[str]:
         rows = []
         for racer in racers:
             row = [by_pair.get((racer, baseline)) for baseline in baselines]
-            rows.append([f"`{racer}`", *(_spread(ratio.times_as_fast) if ratio else "" for ratio in row)])
+            rows.append([f"`{racer}`", *(spread_text(ratio.times_as_fast) if ratio else "" for ratio in row)])
         yield ""
         at = f"with batches of {size}" if size else "each with its best batch"
         yield f"Times as fast as, {at}:"
         yield ""
-        yield from _table(["racer", *(f"`{baseline}`" for baseline in baselines)], rows)
+        yield from table(["racer", *(f"`{baseline}`" for baseline in baselines)], rows)
 
 
 def _same_texts(racers: Sequence[RacerResult], scored: int) -> list[str]:
@@ -96,7 +97,8 @@ def _same_texts(racers: Sequence[RacerResult], scored: int) -> list[str]:
     ]
 
 
-def _spread(spread: Spread) -> str:
+def spread_text(spread: Spread) -> str:
+    """Median with quartiles, if there are several measurements."""
     if spread.low == spread.high:
         return _number(spread.median)
     return f"{_number(spread.median)} ({_number(spread.low)}–{_number(spread.high)})"
@@ -107,7 +109,8 @@ def _number(value: float) -> str:
     return f"{value:.3g}" if value < 100 else f"{value:,.0f}"
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Lines of a table; all columns but the first are numbers."""
     yield f"| {' | '.join(heads)} |"
     yield f"|---|{'---:|' * (len(heads) - 1)}"
     yield from (f"| {' | '.join(row)} |" for row in rows)

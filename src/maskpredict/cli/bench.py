@@ -14,7 +14,7 @@ from maskpredict.errors import UserError
 from maskpredict.extras import require
 
 if TYPE_CHECKING:
-    from maskpredict.bench.config import PassesAndCandidates
+    from maskpredict.bench.config import BenchConfig, PassesAndCandidates
     from maskpredict.evaluate.reference_set import ReferenceSet
 
 T = TypeVar("T")
@@ -33,6 +33,7 @@ def _race(help: str, default: str | bool = False) -> Any:
 
 
 def bench(
+    context: typer.Context,
     model: Annotated[str, _racers("CMLM.", "--model", "-m", default="a shipped one, if no teacher is given")] = "",
     shallow: Annotated[str, _racers("Another CMLM, such as one with a shallow decoder.")] = "",
     teacher: Annotated[str, _racers("Autoregressive model, for our beam search and the other engines.")] = "",
@@ -47,6 +48,9 @@ def bench(
     compute_types: Annotated[
         str | None, _racers("Compute types, the main one last.", default="float32,int8; on a GPU float16")
     ] = None,
+    distillation: Annotated[
+        bool, _racers("Instead, race distillation by text with distillation by ids, for the beams of --teacher.")
+    ] = False,
     baseline: Annotated[list[str] | None, _racers("Racer that the others are compared with; repeatable.")] = None,
     data: Annotated[Path | None, _sentences("Data folder.", "sentences that come with the package")] = None,
     split: Annotated[str | None, _sentences("Split of the data folder.", "its first test split")] = None,
@@ -100,6 +104,13 @@ def bench(
     }
     values = quick_values(device) if quick else {}
     values |= {name: value for name, value in given.items() if value is not None}
+    if distillation:
+        _refuse_others(context)
+        if not teacher:
+            raise UserError("name a teacher of ours with --teacher: only those distil by ids, too.")
+        settings = BenchConfig(teacher=teacher, device=device, **values)
+        _race_distillation(settings, source, output_folder, overwrite=overwrite)
+        return
     model = model or _shipped(shallow or teacher or one_pass or alignment)
     config = BenchConfig(model, shallow, teacher, rival, one_pass, alignment, device=device, engine=engine, **values)
     test_set = _test_set(data, split, source, reference or [])
@@ -117,6 +128,33 @@ def bench(
         out.write(markdown(result).rstrip("\n"))
     if result.interrupted:
         raise KeyboardInterrupt
+
+
+OF_DISTILLATION = (
+    *("distillation", "teacher", "beams", "source", "sentences", "rounds", "seed"),
+    *("device", "threads", "output_folder", "overwrite"),
+)
+"""Options that have a meaning with --distillation."""
+
+
+def _refuse_others(context: typer.Context) -> None:
+    """Refuse options that a race of distillations does not have."""
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if source is not None and source.name == "COMMANDLINE" and option.name not in OF_DISTILLATION:
+            raise UserError(f"{option.opts[0]} has no effect with --distillation; leave it out.")
+
+
+def _race_distillation(config: BenchConfig, source: Path | None, out: Path | None, *, overwrite: bool) -> None:
+    from maskpredict.bench.distillation import race_distillation
+    from maskpredict.bench.result_files import new_results, write_distillation
+
+    folder = new_results(out, overwrite=overwrite) if out else None
+    result = race_distillation(config, source, quiet=False)
+    if folder:
+        write_distillation(result, folder)
+    with output(None) as stream:
+        stream.write(result.to_markdown().rstrip("\n"))
 
 
 def _shipped(other: str) -> str:

@@ -26,8 +26,7 @@ from maskpredict.corpus.reading import CorpusConfig, Pair, read_pairs
 from maskpredict.decoding.settings import FertilitySettings, OnePassSettings
 from maskpredict.distill.by_text import distill_text
 from maskpredict.distill.by_text.report import REPORT_FILE
-from maskpredict.distill.teachers import TeacherConfig, best_translations, open_teacher
-from maskpredict.errors import UserError
+from maskpredict.distill.teachers import best_translations, open_teacher
 from maskpredict.evaluate.reference_set import sets_from_data
 from maskpredict.evaluate.significance import compare_systems
 from maskpredict.json_file import json_text
@@ -81,19 +80,9 @@ def _write(folder: Path, split: str, pairs: Iterator[Pair]) -> None:
             target.write(compress("".join(f"{pair.target}\n" for pair in block).encode(), ".zst"))
 
 
-def teacher_config(recipe: Recipe, settings: Mapping[str, Any]) -> TeacherConfig:
-    """The teacher with other settings of its search, in the arithmetic that it distils in."""
-    config = recipe.text_distillation(Path("out"), None)
-    shared = {name: getattr(config, name) for name in TeacherConfig.__dataclass_fields__}
-    unknown = sorted(settings.keys() - shared.keys())
-    if unknown:
-        raise UserError(f"evaluate.teacher of the recipe: {unknown[0]} is no setting of a teacher from outside.")
-    return TeacherConfig(**{**shared, "n": None, "temperature": None, "top_k": 0, **settings})
-
-
 def teacher_translator(recipe: Recipe) -> Callable[[Mapping[str, Any], list[str]], list[str]]:
     """A function that translates lines with given settings of the teacher's search."""
-    return lambda settings, lines: best_translations(open_teacher(teacher_config(recipe, settings)), lines)
+    return lambda settings, lines: best_translations(open_teacher(recipe.outside_teacher(settings)), lines)
 
 
 def paired_tests(config: EvaluateStageConfig, data: Path, results: Path) -> None:
@@ -120,7 +109,7 @@ def race(recipe: Recipe, run: Path, work: Path, seconds: float | None, *, quiet:
     beams = tuple(dict.fromkeys((1, *(settings.get("beam_size", 1) for settings in recipe.evaluate.teacher))))
     known = {
         **entrant,
-        "outside": to_dict(teacher_config(recipe, {})),
+        "outside": to_dict(recipe.outside_teacher({})),
         "beams": beams,
         "peers": (),
         "device": recipe.evaluate.device,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from maskpredict.corpus.prepare import PrepareConfig, prepare
-from maskpredict.corpus.reading import CorpusConfig
+from maskpredict.corpus.reading import CorpusConfig, read_pairs
 from maskpredict.corpus.toy import write_toy_corpus
 from maskpredict.errors import UserError
 from maskpredict.progress import Progress
@@ -31,6 +31,13 @@ def prepare_data(recipe: Recipe, data: Path | None, corpus: Path, out: Path, *, 
     )
     with Progress(quiet=quiet) as progress:
         prepare(config, progress)
+
+
+def check_test_sets(recipe: Recipe, data: Path | None) -> None:
+    """Read the test sets, so that a mistake in them is found before a teacher from outside translates for hours."""
+    for corpus in _corpora(recipe, data or Path(), (*recipe.valid, *recipe.test)):
+        for _ in read_pairs(corpus):
+            pass
 
 
 def _splits(recipe: Recipe, data: Path | None, corpus: Path) -> dict[str, tuple[CorpusConfig, ...]]:

@@ -9,16 +9,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from maskpredict.bench.config import BenchConfig
 from maskpredict.config import from_dict, load_config
 from maskpredict.corpus.augmentation import AugmentationConfig
 from maskpredict.corpus.cleaning import CleaningConfig
 from maskpredict.corpus.vocabulary import VocabularyConfig
 from maskpredict.distill import DistillConfig
 from maskpredict.distill.by_text import TextDistillConfig
+from maskpredict.distill.teachers.base import TeacherConfig
 from maskpredict.errors import UserError
 from maskpredict.evaluate.normalization import normalize
 from maskpredict.model.config import preset
 from maskpredict.paper.run import check_names
+from maskpredict.runtime.settings import resolve_settings
 from maskpredict.training.config import TrainConfig
 
 T = TypeVar("T")
@@ -211,6 +214,7 @@ class Recipe:
         # Check the values of all stages before the first one runs.
         self._check_models()
         self._check_teacher()
+        self._check_evaluation()
         self._check_enlarge()
         self._check_variants()
 
@@ -262,6 +266,18 @@ class Recipe:
         if given := [name for name in ("train", "teacher", "distill", "enlarge", "analyze") if getattr(self, name)]:
             raise UserError(f"a recipe with section outside has a teacher and text already; leave {given[0]} out.")
 
+    def _check_evaluation(self) -> None:
+        """Refuse decoding settings and values of the race that would fail only after all training."""
+        for role, every in (("teacher", self.evaluate.teacher), ("student", self.evaluate.student)):
+            for settings in every:
+                with _named(f"evaluate.{role}"):
+                    if role in self.trained:
+                        resolve_settings(self.training(role, Path("data"), Path("run")).system, {}, settings)
+                    else:
+                        self.outside_teacher(settings)
+        with _named("race"):
+            from_dict(BenchConfig, {"model": "student", **self.race})
+
     @property
     def trained(self) -> list[str]:
         """Names of all trained models."""
@@ -306,6 +322,14 @@ class Recipe:
         given = {"data": str(data), "teacher": str(teacher), "out": str(out), "seconds": seconds}
         with _named("distill"):
             return _without_folders(DistillConfig, self.distill, given)
+
+    def outside_teacher(self, settings: Mapping[str, Any]) -> TeacherConfig:
+        """The teacher from outside with other settings of its search, in the arithmetic that it distils in."""
+        config = self.text_distillation(Path("out"), None)
+        shared = {name: getattr(config, name) for name in TeacherConfig.__dataclass_fields__}
+        if unknown := sorted(settings.keys() - shared.keys()):
+            raise UserError(f"{unknown[0]} is no setting of a teacher from outside.")
+        return TeacherConfig(**{**shared, "n": None, "temperature": None, "top_k": 0, **settings})
 
     def text_distillation(self, out: Path, seconds: float | None) -> TextDistillConfig:
         """Distillation by text of the teacher from outside, with this folder and time limit."""

@@ -14,6 +14,7 @@ import torch
 
 from maskpredict.errors import UserError
 from maskpredict.reproduce.deadline import Deadline
+from maskpredict.reproduce.preparation import check_test_sets
 from maskpredict.reproduce.recipe import Recipe
 from maskpredict.reproduce.records import Record, fingerprint, set_aside
 from maskpredict.reproduce.stages import Stage, StageContext, stages
@@ -103,6 +104,8 @@ def reproduce(
     if stage is not None:
         _check_inputs(selected[0], states, work)
     _validate_states(selected, work, redo)
+    if recipe.outside and {"distill", "prepare"} <= {one.stage.name for one in selected if one.state != State.finished}:
+        check_test_sets(recipe, data)
     for number, current in enumerate(selected):
         if current.state is State.finished:
             continue

@@ -131,9 +131,9 @@ class TextDistillConfig(TeacherConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if bool(self.text) == (self.data is not None):
-            raise UserError("a distillation by text needs either `text` or `data`.")
+            raise UserError("a distillation by text needs either `text` or `data`: --text FILE, or --data FOLDER.")
         if self.data is None and not (self.source_language and self.target_language):
-            raise UserError("give the languages of the text: source_language and target_language, such as de and en.")
+            raise UserError("give the languages of the text: source_language and target_language, such as -s de -t en.")
         if self.n is not None and self.choose == "best":
             raise UserError("n has no effect with choose=best; set choose to n_best or closest, or leave n out.")
         if self.filters.min_score is not None and self.kind == "command":

@@ -180,9 +180,10 @@ class TextDistillation:
         return pack_shard(choose(pairs, translations, dropped), dropped, self.config.compression)
 
     def _warn_of_short_time(self) -> None:
-        logging.getLogger(__name__).warning(
-            "No shard was finished in %g seconds; allow more, or smaller shards (shard_lines).", self.config.seconds
-        )
+        if self.config.seconds:  # 0 is to split the text and no more
+            logging.getLogger(__name__).warning(
+                "No shard was finished in %g seconds; allow more, or smaller shards (shard_lines).", self.config.seconds
+            )
 
     def _translate(self, lines: list[str], report: Callable[[int], None]) -> dict[int, list[ScoredText]] | None:
         """Translations of lines by index, or None when time is up; empty lines and those too long have none."""

@@ -17,12 +17,13 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from maskpredict.checksums import verify_file, write_checksums
+from maskpredict.checksums import Checksums, write_checksums
 from maskpredict.corpus.cleaning import DigestSet, text_digest
 from maskpredict.corpus.encoding import blocks
 from maskpredict.corpus.reading import Pair
@@ -82,6 +83,11 @@ class TextShards:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UserError(f"{record} is damaged; delete {folder} to start again.") from error
 
+    @cached_property
+    def source_checksums(self) -> Checksums:
+        """Checksums of the sources of all shards."""
+        return Checksums(self.folder, f"delete {self.folder} to start again")
+
     def __len__(self) -> int:
         return len(self.sizes)
 
@@ -101,8 +107,9 @@ class TextShards:
             if not path.exists():
                 continue
             try:
+                checksums = Checksums(path, "distill again")
                 for name in (COUNTS_FILE, *(self.path(shard, side).name for side in (SOURCE, TARGET))):
-                    verify_file(path / name, "distill again")
+                    checksums.verify(name)
             except UserError as error:
                 logger.warning("A shard is made again: %s", error)
                 remove_folder(path)
@@ -112,7 +119,7 @@ class TextShards:
         sides = (SOURCE, REFERENCE) if self.owners[shard].references else (SOURCE,)
         paths = {f"{side}{STORED}": _stored(self.folder, shard, f"{side}{STORED}") for side in sides}
         for path in paths.values():
-            verify_file(path, f"delete {self.folder} to start again")
+            self.source_checksums.verify(path.name)
         return {name: path.read_bytes() for name, path in paths.items()}
 
     def write(self, shard: int, files: ShardFiles) -> None:

@@ -199,6 +199,9 @@ def _family(model: str) -> str:
         raise UserError(
             f"there is no folder {model} with a teacher; give a folder, or a name such as ORGANIZATION/MODEL."
         )
+    weights = (path for pattern in ("*.safetensors", "pytorch_model*.bin") for path in Path(model).glob(pattern))
+    if (Path(model) / "model.bin").is_file() and not any(weights):
+        raise UserError(f"{model} is a folder of CTranslate2; write ctranslate2:{model}.")
     if Path(model).is_dir() and not (Path(model) / "config.json").is_file():
         raise UserError(f"{model} has no config.json, so it is no folder of transformers; give another teacher.")
     with _loading(model):
