@@ -145,6 +145,7 @@ def _become(arguments: Sequence[str], folder: Path, fault: Fault, counter: _Pipe
         if fault.call is not None:
             os.environ |= {preload.CALL: str(fault.call), preload.COUNT: str(fault.count)}
         sys.addaudithook(observe)
+        preload.begin()
         code = _verb(arguments)
         sys.stdout.flush()
         sys.stderr.flush()

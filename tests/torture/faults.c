@@ -26,6 +26,9 @@ static int calls;
 
 int fault_calls(void) { return calls; }
 
+/* A forked process begins with the count of its parent. */
+void fault_begin(void) { calls = 0; }
+
 static int below(int file, const char *folder)
 {
     char link[64], path[PATH_MAX];

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 FOLDER, CALL, COUNT, CLOCK = "FAULT_FOLDER", "FAULT_CALL", "FAULT_COUNT", "FAULT_CLOCK"
@@ -20,6 +21,12 @@ def build(folder: Path) -> Path | None:
     source = Path(__file__).with_name("faults.c")
     subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
     return library
+
+
+def begin() -> None:
+    """Count from 0 again, in a process that was forked."""
+    with suppress(AttributeError):
+        ctypes.CDLL(None).fault_begin()
 
 
 def calls() -> int:
