@@ -29,8 +29,8 @@ lint: .venv/.installed-dev ## check style, format and types
 
 torture: .venv/.installed-dev ## kill verbs, random requests and files; make torture KILLS=500 REQUESTS=1000000 INPUTS=1000000
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m tests.torture.kill_verbs $(or $(KILLS),500) --slow
-	$(BIN)/python tests/serve/fuzz_server.py $(or $(REQUESTS),100000)
-	$(BIN)/python -m tests.fuzz.fuzz_readers $(or $(INPUTS),1000000)
+	$(BIN)/python tests/serve/fuzz_server.py $(or $(REQUESTS),1000000)
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m tests.fuzz.fuzz_readers $(or $(INPUTS),1000000)
 
 release: .venv/.installed-dev ## build dist/ twice, try it and list its contents; PYTHONS="python3.11 python3.12"
 	rm -rf dist build

@@ -38,6 +38,7 @@ class Settings:
     ("override", "expected"),
     [
         ("steps=0", "'steps' must be a whole number of at least 1, not 0"),
+        (f"steps=5{'0' * 400}", f"'steps' must be a whole number of at least 1, not 5{'0' * 199}..."),
         ("patience=0", "'patience' must be a whole number of at least 1 or null, not 0"),
         ("warmup=-1", "'warmup' must be a whole number of at least 0, not -1"),
         ("rates.peak=0", "'rates.peak' must be a number above 0, not 0"),

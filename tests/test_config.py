@@ -254,6 +254,10 @@ def test_an_override_without_key_or_value_says_how_to_write_one(override: str) -
     assert complaint(override) == f"override '{override}': write it as key=value or key.sub=value"
 
 
+def test_an_override_of_a_thousand_levels_is_a_user_error() -> None:
+    assert "no setting is 1001 levels deep" in complaint("a" + ".a" * 1_000 + "=1")
+
+
 def test_an_override_that_is_not_yaml_is_a_user_error() -> None:
     assert "not valid YAML" in complaint("languages=[de")
 

@@ -93,3 +93,11 @@ def test_files_that_are_no_tokenizer_of_ours_are_refused(tmp_path: Path) -> None
     (tmp_path / "foreign.model").write_bytes(foreign.getvalue())
     with pytest.raises(UserError, match="lacks one of <pad>, <s>, </s> and <mask>"):
         SentencePieceTokenizer.load(tmp_path / "foreign.model")
+
+
+def test_a_piece_that_is_not_utf_8_is_refused_when_the_file_is_read(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenizer.save(tmp_path / "tokenizer.model")
+    content = (tmp_path / "tokenizer.model").read_bytes()
+    (tmp_path / "tokenizer.model").write_bytes(content.replace("▁".encode(), b"\xff\x96\x81", 1))
+    with pytest.raises(UserError, match="cannot be used: 'utf-8' codec"):
+        SentencePieceTokenizer.load(tmp_path / "tokenizer.model")

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -27,7 +27,7 @@ class Bounds:
     def allow(self, value: float) -> bool:
         """Return whether a number lies in the interval."""
         return (
-            math.isfinite(value)
+            abs(value) <= sys.float_info.max  # true of no infinity and not of NaN; converting a long int would overflow
             and (self.at_least is None or value >= self.at_least)
             and (self.above is None or value > self.above)
             and (self.at_most is None or value <= self.at_most)

@@ -13,7 +13,9 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from maskpredict.disk_errors import explain_disk_errors
 from maskpredict.errors import UserError
+from maskpredict.json_file import read_json
 
 CHECKSUMS_FILE = "checksums.json"
 _BLOCK = 1 << 20
@@ -22,7 +24,7 @@ _BLOCK = 1 << 20
 def checksum_of(path: Path) -> str:
     """The checksum of a file, with the name of its kind in front, such as crc32:0a1b2c3d."""
     crc = 0
-    with path.open("rb") as file:
+    with explain_disk_errors(path, "read"), path.open("rb") as file:
         while block := file.read(_BLOCK):
             crc = zlib.crc32(block, crc)
     return f"crc32:{crc:08x}"
@@ -67,7 +69,7 @@ def verify_file(path: Path, advice: str) -> None:
 
 def _read(record: Path, advice: str) -> dict[str, Any]:
     try:
-        return dict(json.loads(record.read_text(encoding="utf-8")).items())
+        return dict(read_json(record).items())
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, AttributeError) as error:

@@ -40,6 +40,8 @@ FLAT = "flat"
 their own. The metadata is a function from all settings to `FlatKeys`."""
 _LONGEST_SHOWN = 200
 """Characters of a wrong value in an error message."""
+_MOST_LEVELS = 20
+"""Levels of the key of an override."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -311,8 +313,12 @@ def _with_override(settings: dict[str, Any], override: str) -> dict[str, Any]:
     key, equals, text = override.partition("=")
     if not equals or not key:
         raise UserError(f"override {override!r}: write it as key=value or key.sub=value")
+    names = key.split(".")
+    if len(names) > _MOST_LEVELS:
+        shown = override[:_LONGEST_SHOWN]
+        raise UserError(f"override {shown!r}: no setting is {len(names)} levels deep; write it as key.sub=value")
     value = parse_yaml(text, f"override {override!r}")
-    updated: dict[str, Any] = _set_at(settings, key.split("."), value)
+    updated: dict[str, Any] = _set_at(settings, names, value)
     return updated
 
 

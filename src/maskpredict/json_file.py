@@ -6,13 +6,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+from maskpredict.disk_errors import explain_disk_errors
+
 MAX_BYTES = 64_000_000
 """Largest file that is read; the dictionary of an imported model has two or three megabytes."""
 
 
 def read_json(path: Path, max_bytes: int = MAX_BYTES) -> Any:
-    """Return the content of a JSON file; raises `OSError` or `ValueError` if there is none that can be used."""
-    with path.open("rb") as file:
+    """Return the content of a JSON file; raises `OSError` or `ValueError` if there is none that can be used.
+
+    A failing disk is a `DiskError`: the file may be good.
+    """
+    with explain_disk_errors(path, "read"), path.open("rb") as file:
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
         raise ValueError(f"it is larger than {max_bytes} bytes")

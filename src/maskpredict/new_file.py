@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from maskpredict.disk_errors import explain_disk_errors
 from maskpredict.durability import flush_to_disk
 from maskpredict.errors import UserError
-from maskpredict.full_disk import explain_full_disk
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
     _delete_leftovers(path)
     partial = path.with_name(f"{path.name}{_PARTIAL}{os.getpid()}")
     try:
-        with explain_full_disk(path), _open_locked(partial, path) as stream:
+        with explain_disk_errors(path), _open_locked(partial, path) as stream:
             yield stream
             stream.flush()
             flush_to_disk(partial)

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from maskpredict.disk_errors import explain_disk_errors
 from maskpredict.durability import flush_to_disk
 from maskpredict.errors import UserError
-from maskpredict.full_disk import explain_full_disk
 
 try:
     import fcntl
@@ -53,7 +53,7 @@ def new_folder(out: Path, *, overwrite: bool, marker: str, first_wins: bool = Fa
     except OSError as error:
         raise UserError(f"{out} cannot be made: {error.strerror}.") from error
     try:
-        with explain_full_disk(out), _locked(unlocked):
+        with explain_disk_errors(out), _locked(unlocked):
             unlocked.rename(partial)
             yield partial
             for path in (*partial.rglob("*"), partial):

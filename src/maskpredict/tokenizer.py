@@ -73,7 +73,9 @@ class SentencePieceTokenizer:
     def load(cls, path: Path) -> SentencePieceTokenizer:
         """Read a tokenizer file."""
         try:
-            return cls(path.read_bytes())
+            tokenizer = cls(path.read_bytes())
+            _ = tokenizer._pieces  # refuses what is not UTF-8, which SentencePiece itself does not
+            return tokenizer
         except OSError as error:
             raise UserError(f"The tokenizer {path} cannot be read ({error.strerror}).") from error
         except RuntimeError as error:
@@ -117,7 +119,7 @@ class SentencePieceTokenizer:
     @cached_property
     def _pieces(self) -> list[str]:
         """Subwords of all ids; a list is ten times as fast as asking SentencePiece for each."""
-        return [str(self._processor.id_to_piece(i)) for i in range(self.vocab_size)]
+        return [str(piece) for piece in self._processor.id_to_piece(list(range(self.vocab_size)))]
 
     def ids(self, pieces: Sequence[str]) -> list[int]:
         """The id of each subword; UNK for one that is not in the vocabulary."""

@@ -77,6 +77,28 @@ def test_a_result_folder_in_a_read_only_folder_is_refused(
     assert str(read_only_folder / "work") in sentence("reproduce", "toy", "--work", read_only_folder / "work")
 
 
+@pytest.fixture
+def unreadable(tmp_path: Path) -> Path:
+    """What can be opened like a file, and whose reading fails with EIO: address 0 of this process."""
+    (tmp_path / "unreadable.txt").symlink_to("/proc/self/mem")
+    return tmp_path / "unreadable.txt"
+
+
+def test_files_on_a_failing_disk_get_one_sentence(cmlm_folder: Path, unreadable: Path, tmp_path: Path) -> None:
+    train = ["-s", "xx", "-t", "yy", "--train", unreadable, unreadable]
+    for arguments in (
+        ["translate", "-m", cmlm_folder, unreadable],
+        ["score", "-m", cmlm_folder, unreadable],
+        ["evaluate", "--hypotheses", unreadable, "--reference", unreadable],
+        ["prepare", tmp_path / "out", *train],
+        ["distill", tmp_path / "out", "--teacher", "command:cat", "--text", unreadable, "-s", "xx", "-t", "yy"],
+        ["train", unreadable],
+        ["translate", "-m", cmlm_folder, "--glossary", unreadable],
+    ):
+        assert "Input/output error" in sentence(*arguments)
+    assert [path.name for path in tmp_path.iterdir()] == [unreadable.name]
+
+
 def limited(size: int) -> Callable[[], None]:
     """What a child process calls first, so that it cannot write files larger than `size`."""
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))

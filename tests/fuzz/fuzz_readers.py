@@ -1,34 +1,32 @@
-"""Tries damaged input on every reader, guided by what code it reaches, and reports what went wrong as JSON.
+"""Tries damaged input on every reader and reports what went wrong as JSON.
 
     python -m tests.fuzz.fuzz_readers INPUTS --out FILE
 
-INPUTS is their number in all, divided evenly among the readers. Each reader has a process of its own, in which
-atheris, a libFuzzer for Python, changes the seeds and keeps what reaches new lines of this package. An input that
-crashes the process, takes long, needs much memory, or leaves the reader with anything but one sentence is kept in the
-folder that --findings names. Ends with status 1 if there was one.
+INPUTS is their number in all. A few of them are guided by what code they reach: atheris, a libFuzzer for Python,
+changes the seeds and keeps what reaches new lines of this package. That costs ten times what reading costs, so the
+others are random changes of what it has kept. Those are divided among the readers in part evenly, in part so that each
+reader gets the same time. Each reader has processes of its own. An input that crashes the process, takes long, needs
+much memory, or leaves the reader with anything but one sentence is kept in the folder that --findings names. Ends with
+status 1 if there was one.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
-import resource
 import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
-from tests.fuzz.damage import PAYLOADS
-from tests.fuzz.mutation import mutate
-
-HANG_SECONDS, MEMORY_MB = 20, 2_000
-"""Limits of an input: time on a busy machine, and memory that the process may take beyond what it starts with."""
-MAX_BYTES = 65_536
-"""Longest input; a small Word file has 36,000."""
+GUIDED, EVEN = 1 / 32, 1 / 4
+"""Shares of the inputs that are guided, and that are divided evenly."""
+MOST_FINDINGS = 5
+"""Findings after which a reader is given up."""
 
 
 @dataclass(frozen=True)
@@ -37,117 +35,113 @@ class Report:
 
     reader: str
     inputs: int
+    guided: int
+    """How many of them were guided."""
     features: int
-    """Edges of the control flow that were reached, with how often, as libFuzzer counts them."""
+    """Edges of the control flow that the guided inputs reached, with how often, as libFuzzer counts them."""
     seconds: float
+    """Time of its processes, their start included."""
     findings: tuple[str, ...]
     """Files with the inputs that went wrong."""
 
 
 def main() -> None:
-    """Fuzz all readers, or as a child process one."""
+    """Fuzz all readers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("inputs", type=int)
     parser.add_argument("--readers", nargs="+", help="names; default all")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--findings", type=Path, default=Path("fuzz-findings"))
-    parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.child:
-        _run_child(arguments.child, arguments.inputs, arguments.seed, arguments.findings)
-        return
     from tests.fuzz.readers import NAMES
 
-    names = arguments.readers or NAMES
-    reports = [_fuzz(name, arguments.inputs // len(names), arguments.seed, arguments.findings) for name in names]
+    arguments.findings.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="fuzz-corpus-") as place:
+        all_fuzzing = [
+            _Fuzzing(name, arguments.seed, Path(place, name), arguments.findings) for name in arguments.readers or NAMES
+        ]
+        fuzz(all_fuzzing, arguments.inputs, arguments.out)
+    reports = [fuzzing.report() for fuzzing in all_fuzzing]
+    print(_as_json(reports))
+    sys.exit(any(report.findings for report in reports))
+
+
+def fuzz(readers: list[_Fuzzing], inputs: int, out: Path | None) -> None:
+    """Try so many inputs in all; what came of them is written to a file meanwhile, since it takes hours."""
+    for reader in readers:
+        reader.repeat("guided", round(inputs * GUIDED / len(readers)))
+        reader.repeat("plain", round(inputs * EVEN / len(readers)))
+        _write(readers, out)
+    left = inputs - sum(reader.done["guided"] + reader.done["plain"] for reader in readers)
+    speeds = [reader.speed for reader in readers]
+    for reader, speed in zip(readers, speeds, strict=True):
+        reader.repeat("plain", round(left * speed / sum(speeds)))
+        _write(readers, out)
+
+
+def _write(readers: list[_Fuzzing], out: Path | None) -> None:
+    if out is not None:
+        out.write_text(_as_json([reader.report() for reader in readers]), encoding="utf-8")
+
+
+def _as_json(reports: list[Report]) -> str:
     result = {
+        "command": " ".join(["python -m tests.fuzz.fuzz_readers", *sys.argv[1:]]),
         "inputs": sum(report.inputs for report in reports),
+        "guided": sum(report.guided for report in reports),
         "readers_tried": len(reports),
         "findings": sum(len(report.findings) for report in reports),
     }
-    text = json.dumps({**result, "readers": [asdict(report) for report in reports]}, indent=1) + "\n"
-    print(text)
-    if arguments.out:
-        arguments.out.write_text(text, encoding="utf-8")
-    sys.exit(1 if result["findings"] else 0)
+    return json.dumps({**result, "readers": [asdict(report) for report in reports]}, indent=1) + "\n"
 
 
-def _fuzz(name: str, inputs: int, seed: int, findings: Path) -> Report:
-    """Fuzz one reader in a process of its own; after a finding it goes on with another seed."""
-    findings.mkdir(parents=True, exist_ok=True)
-    begin, done, features, kept = time.monotonic(), 0, 0, list[str]()
-    while done < inputs and len(kept) < 5:
-        before = set(findings.iterdir())
-        command = [sys.executable, "-m", "tests.fuzz.fuzz_readers", str(inputs - done), "--child", name]
-        command += ["--seed", str(seed + len(kept)), "--findings", str(findings)]
-        run = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
-        counts = [int(count) for count in re.findall(r"^#(\d+)\s", run.stderr, re.MULTILINE)]
-        done += max([1, *counts])
-        features = max([features, *(int(count) for count in re.findall(r" ft: (\d+)", run.stderr))])
-        new = sorted(set(findings.iterdir()) - before)
-        kept += [path.name for path in new]
-        if run.returncode and not new:
-            kept.append(f"{name}: exit code {run.returncode}")
-        if run.returncode:
-            print(f"{name}\n{run.stderr[-6_000:]}", file=sys.stderr)
-    seconds = round(time.monotonic() - begin, 1)
-    print(f"{name}: {done} inputs in {seconds} s, {features} features, {len(kept)} findings", file=sys.stderr)
-    return Report(name, done, features, seconds, tuple(kept))
+class _Fuzzing:
+    """The processes that fuzz one reader, one after another, each with another seed."""
 
-
-def _run_child(name: str, inputs: int, seed: int, findings: Path) -> None:
-    import atheris
-
-    with atheris.instrument_imports(include=["maskpredict"]):
-        from tests.fuzz.guard import check
-        from tests.fuzz.readers import make_readers
-
-    with TemporaryDirectory(prefix="fuzz-") as home:
-        folder = Path(home)
-        (reader,) = (one for one in make_readers(folder) if one.name == name)
-        corpus, words = folder / "corpus", folder / "words"
+    def __init__(self, name: str, seed: int, corpus: Path, findings: Path) -> None:
+        self.name, self.seed, self.corpus, self.findings = name, seed, corpus, findings
+        self.kept: list[str] = []
+        self.done = {"guided": 0, "plain": 0}
+        self.seconds, self.plain_seconds, self.features = 0.0, 0.0, 0
         corpus.mkdir()
-        for number, content in enumerate(reader.seeds):
-            (corpus / str(number)).write_bytes(content)
-        words.write_text("".join(f'"{_escaped(word)}"\n' for word in PAYLOADS))
 
-        def test(content: bytes) -> None:
-            sentence = check(reader.read, content, folder)
-            if sentence is not None and (not sentence or "\n" in sentence):
-                raise ValueError(f"not one sentence: {sentence!r}")
+    @property
+    def speed(self) -> float:
+        """Plain inputs a second; 0 for a reader that is given up."""
+        return 0.0 if len(self.kept) >= MOST_FINDINGS else self.done["plain"] / self.plain_seconds
 
-        _limit_memory()
-        options = [
-            f"-runs={inputs}",
-            f"-seed={seed}",
-            f"-timeout={HANG_SECONDS}",
-            f"-dict={words}",
-            "-print_final_stats=1",
-        ]
-        options += [
-            f"-max_len={MAX_BYTES}",
-            "-len_control=0",
-            "-rss_limit_mb=0",
-            f"-artifact_prefix={findings.resolve()}/{name}-",
-        ]
+    def repeat(self, kind: Literal["guided", "plain"], inputs: int) -> None:
+        """Try so many more inputs, also after a finding."""
+        done = 0
+        while done < inputs and len(self.kept) < MOST_FINDINGS:
+            done += self._start(kind, inputs - done)
+        self.done[kind] += done
+        print(f"{self.name}: {done} {kind} inputs, {len(self.kept)} findings", file=sys.stderr)
 
-        def change(content: bytes, max_bytes: int, seed: int) -> bytes:
-            return mutate(content, max_bytes, seed, atheris.Mutate)
+    def report(self) -> Report:
+        """What came of it so far."""
+        inputs, guided = sum(self.done.values()), self.done["guided"]
+        return Report(self.name, inputs, guided, self.features, round(self.seconds, 1), tuple(self.kept))
 
-        atheris.Setup([sys.argv[0], *options, str(corpus)], test, custom_mutator=change)
-        atheris.Fuzz()
-
-
-def _escaped(word: bytes) -> str:
-    return "".join(f"\\x{byte:02x}" for byte in word)
-
-
-def _limit_memory() -> None:
-    """Let allocations fail that would take much more than the process has now."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    limit = pages * os.sysconf("SC_PAGE_SIZE") + MEMORY_MB * 1_000_000
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    def _start(self, kind: str, inputs: int) -> int:
+        """Start a process that tries inputs, and return how many it tried until its end."""
+        begin, before = time.monotonic(), set(self.findings.iterdir())
+        self.seed += 1
+        command = [sys.executable, "-m", f"tests.fuzz.{kind}", self.name, str(inputs), str(self.seed)]
+        command += [str(self.corpus), str(self.findings)]
+        run = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
+        self.seconds += time.monotonic() - begin
+        counts = [int(count) for count in re.findall(r"^#(\d+)\s", run.stderr, re.MULTILINE)]
+        self.features = max([self.features, *(int(count) for count in re.findall(r" ft: (\d+)", run.stderr))])
+        self.plain_seconds += sum(float(seconds) for seconds in re.findall(r" tried in (\S+) s", run.stderr))
+        new = sorted(set(self.findings.iterdir()) - before)
+        self.kept += [path.name for path in new]
+        if run.returncode and not new:
+            self.kept.append(f"{self.name}: exit code {run.returncode}")
+        if run.returncode:
+            print(f"{self.name}\n{run.stderr[-6_000:]}", file=sys.stderr)
+        return max([1, *counts])
 
 
 if __name__ == "__main__":

@@ -106,3 +106,10 @@ def check(read: Callable[[bytes], object], content: bytes, folder: Path) -> str 
     if (seconds := time.thread_time() - begin) > SECONDS:
         raise Slow(f"{seconds:.1f} seconds for {len(content)} bytes")
     return sentence
+
+
+def check_sentence(read: Callable[[bytes], object], content: bytes, folder: Path) -> None:
+    """`check`, which also refuses what is not one sentence."""
+    sentence = check(read, content, folder)
+    if sentence is not None and (not sentence or "\n" in sentence):
+        raise ValueError(f"not one sentence: {sentence!r}")

@@ -1,6 +1,6 @@
 """Random changes to bytes that know a little of what files look like: words, numbers, tags, and what is in brackets.
 
-libFuzzer changes bytes without regard to that, so most of what it makes of a JSON or XML file ends in the parser.
+Changes of bytes without regard to that, as libFuzzer makes them, mostly end in the parser of a JSON or XML file.
 """
 
 from __future__ import annotations
@@ -22,13 +22,28 @@ _VALUES = (
 
 
 def mutate(content: bytes, max_bytes: int, seed: int, plain: Callable[[bytes, int], bytes]) -> bytes:
-    """Change the content a few times; `plain` is libFuzzer's own way."""
+    """Change the content a few times; `plain` is a way that knows nothing of files."""
     chance = random.Random(seed)
     if chance.random() < 0.4:
         return plain(content, max_bytes)
     for _ in range(chance.choice((1, 1, 2, 4))):
         content = _changed(content, chance)
     return content[:max_bytes]
+
+
+def mutate_bytes(content: bytes, max_bytes: int, chance: random.Random) -> bytes:
+    """Delete, put in, double, replace or flip a few bytes anywhere."""
+    changed = bytearray(content)
+    for _ in range(chance.choice((1, 1, 2, 8))):
+        start = chance.randrange(len(changed) + 1)
+        end = start + chance.choice((0, 1, 1, 4, 30))
+        new = chance.choice(
+            (b"", chance.randbytes(1), chance.randbytes(4), chance.choice(_VALUES), changed[start:end] * 2)
+        )
+        if changed[start:end] and chance.random() < 0.3:
+            new = bytes((changed[start] ^ 1 << chance.randrange(8),)) + changed[start + 1 : end]
+        changed[start:end] = new
+    return bytes(changed[:max_bytes])
 
 
 def _changed(content: bytes, chance: random.Random) -> bytes:

@@ -1,10 +1,10 @@
 """Sends random requests to a server, most of them malformed, and counts the answers by status.
 
-    python tests/serve/fuzz_server.py REQUESTS --url URL --seed 1
+    python tests/serve/fuzz_server.py REQUESTS --url URL --seed 1 --output FILE
 
 Requests are bytes on sockets: valid ones for every route, changed at random in their method, path, headers and body.
-Ends with status 1 if an answer is a 5xx other than 503, or if the server does not translate afterwards. Without a URL
-it starts a server with the model de-en-shallow.
+Ends with status 1 if an answer is a 5xx other than 503, if a complete request gets none, or if the server does not
+translate afterwards. Without a URL it starts a server with the model de-en-shallow.
 """
 
 from __future__ import annotations
@@ -21,13 +21,19 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import httpx
 
+_LENGTH, _CODING = (
+    re.compile(rb"(?im)^content-length: *(\d{1,9})\r?$"),
+    re.compile(rb"(?i)transfer-encoding|expect|upgrade"),
+)
 _INTERIM = re.compile(rb"^HTTP/1.1 100[^\r]*\r\n\r\n")
-THREADS = 8
-PATIENCE, MOMENT = 30.0, 0.2
+THREADS = 32
+"""Most of them wait, for answers to requests that may be incomplete."""
+PATIENCE, MOMENT = 60.0, 0.2
 """Seconds to wait for an answer, and for one to a request that may be incomplete."""
 METHODS = ["GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "BREW", "get", ""]
 PATHS = [
@@ -130,15 +136,18 @@ def _damaged(raw: bytes, chance: random.Random) -> bytes:
 def status_of(address: tuple[str, int], raw: bytes) -> str:
     """Return the status of the answer to some bytes, or what happened instead.
 
-    Where the server waits for the rest of a request, it is told after a moment that there is none.
+    Where the server may wait for the rest of a request, it is told after a moment that there is none.
     """
-    with suppress(OSError), socket.create_connection(address, timeout=MOMENT) as connection:
+    patience = PATIENCE if _is_complete(raw) else MOMENT
+    with suppress(OSError), socket.create_connection(address, timeout=patience) as connection:
         connection.sendall(raw)
         answer = b""
         while b"\r\n" not in (answer := _INTERIM.sub(b"", answer)) or answer.startswith(b"HTTP/1.1 100"):
             try:
                 chunk = connection.recv(4_096)
             except TimeoutError:
+                if patience == PATIENCE:
+                    return "no answer"
                 connection.settimeout(PATIENCE)
                 connection.shutdown(socket.SHUT_WR)
                 continue
@@ -149,34 +158,57 @@ def status_of(address: tuple[str, int], raw: bytes) -> str:
     return "reset"
 
 
-def send_many(address: tuple[str, int], count: int, seed: int) -> tuple[Counter[str], list[bytes]]:
+def _is_complete(raw: bytes) -> bool:
+    """Whether no server could wait for more of a request."""
+    head, blank_line, body = raw.partition(b"\r\n\r\n")
+    lengths = _LENGTH.findall(head)
+    if _CODING.search(head) or not blank_line or len(lengths) != 1:
+        return False
+    return len(body) >= int(lengths[0])
+
+
+def send_many(address: tuple[str, int], count: int, seed: int, deadline: float) -> tuple[Counter[str], list[bytes]]:
     """Return the number of answers by status, and the requests that were errors of the server."""
     chance, statuses, wrong = random.Random(seed), Counter[str](), []
     for number in range(count):
+        if time.monotonic() > deadline:
+            break
         raw = request_bytes(chance)
         status = status_of(address, raw)
         statuses[status] += 1
-        if status.startswith("5") and status != "503":
+        if status == "no answer" or (status.startswith("5") and status != "503"):
             wrong.append(raw)
         if number % 5_000 == 4_999:
             print(f"{number + 1} requests, seed {seed}", file=sys.stderr)
     return statuses, wrong
 
 
-def fuzz(url: str, count: int, seed: int) -> bool:
-    """Send requests, print the counts as JSON, and return True if all went well."""
+def fuzz(url: str, count: int, seed: int, minutes: float = float("inf"), output: Path | None = None) -> bool:
+    """Send requests from each thread, print the counts as JSON, and return True if all went well."""
+    deadline = time.monotonic() + 60 * minutes
     parts, statuses, wrong = urlsplit(url), Counter[str](), list[bytes]()
     source = next(language for language in httpx.get(f"{url}/languages").json() if language["targets"])
     pair = {"source": source["code"], "target": source["targets"][0]}
     GOOD.update(pair, source_lang=pair["source"], target_lang=pair["target"])
     with ThreadPoolExecutor(THREADS) as pool:
         seeds = range(seed * 1_000, seed * 1_000 + THREADS)
-        for some, bad in pool.map(lambda one: send_many((str(parts.hostname), parts.port or 80), count, one), seeds):
+        address = str(parts.hostname), parts.port or 80
+        for some, bad in pool.map(lambda one: send_many(address, count, one, deadline), seeds):
             statuses += some
             wrong += bad
     alive = httpx.post(f"{url}/translate", json={"q": "bane.", **pair}, timeout=PATIENCE).status_code == 200
-    ordered = dict(sorted(statuses.items()))
-    print(json.dumps({"requests": statuses.total(), "statuses": ordered, "translates_afterwards": alive}))
+    result = {
+        "command": f"python tests/serve/fuzz_server.py {THREADS * count} --seed {seed}"
+        + (f" --minutes {minutes:g}" if minutes < float("inf") else ""),
+        "requests": statuses.total(),
+        "statuses": dict(sorted(statuses.items())),
+        "errors_of_the_server": len(wrong),
+        "translates_afterwards": alive,
+    }
+    text = json.dumps(result, indent=2)
+    print(text)
+    if output:
+        output.write_text(text + "\n")
     for raw in wrong[:5]:
         print(repr(raw), file=sys.stderr)
     return alive and not wrong
@@ -214,9 +246,12 @@ def main() -> None:
     parser.add_argument("requests", type=int)
     parser.add_argument("--url")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="stop earlier, after so many minutes")
+    parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     with nullcontext(arguments.url) if arguments.url else server() as url:
-        sys.exit(not fuzz(url, arguments.requests // THREADS, arguments.seed))
+        count = -(-arguments.requests // THREADS)
+        sys.exit(not fuzz(url, count, arguments.seed, arguments.minutes, arguments.output))
 
 
 if __name__ == "__main__":

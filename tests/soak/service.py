@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
 from collections import Counter
@@ -13,6 +14,8 @@ import httpx
 from tests.soak.process_sizes import Sample, sample, watched
 
 PATIENCE = 120.0
+POOL = 40 + min(32, (os.cpu_count() or 1) + 4)
+"""Most threads of anyio's pool and of asyncio's: they are made when they are needed, and may stay afterwards."""
 
 
 class Crowd:
@@ -28,7 +31,7 @@ class Crowd:
         before, idle = self.answers(), self.idle(process)
         with watched(process, max(0.1, seconds / 400)) as sizes:
             asyncio.run(self._all(clients, time.monotonic() + seconds))
-        after = self._settled(process, idle.handles)
+        after = self._settled(process, idle)
         return {
             "seconds": round(seconds),
             "clients": clients,
@@ -39,6 +42,7 @@ class Crowd:
             ),
             "same_answers": self.answers() == before,
             "idle_handles": {"before": idle.handles, "after": after.handles},
+            "idle_threads": {"before": idle.threads, "after": after.threads, "pool": POOL},
             **sizes.summary(),
         }
 
@@ -53,10 +57,13 @@ class Crowd:
         self.answers()
         return sample(process)
 
-    def _settled(self, process: int, handles: int) -> Sample:
-        """The sizes of the server when all connections are closed, at the latest after a while."""
+    def _settled(self, process: int, before: Sample) -> Sample:
+        """The sizes of the server when connections are closed and threads have ended, at the latest after a while."""
         deadline = time.monotonic() + PATIENCE
-        while (now := self.idle(process)).handles > handles and time.monotonic() < deadline:
+        while time.monotonic() < deadline:
+            now = self.idle(process)
+            if now.handles <= before.handles and now.threads <= before.threads + POOL:
+                break
             time.sleep(0.5)
         return now
 

@@ -29,7 +29,7 @@ from tests.soak.process_sizes import watched
 from tests.soak.service import Crowd
 
 NO_GROWTH = 1.05
-"""Growth from the second to the last quarter that counts as none: the number of connections varies, for example."""
+"""Growth from the second to the last quarter that counts as none."""
 TINY = "{width: 16, hidden: 32, heads: 2, encoder_layers: 1, decoder_layers: 1, max_positions: 64}"
 
 
@@ -61,10 +61,20 @@ def main() -> None:
 
 
 def growing(figures: dict[str, Any]) -> list[str]:
-    """Names of the sizes that grow."""
-    names = [name for name in ("resident_mb", "handles", "threads") if figures[name]["growth"] > NO_GROWTH]
-    idle = figures.get("idle_handles", {"before": 0, "after": 0})
-    return names + ["idle_handles"] * (idle["after"] > idle["before"])
+    """Names of the sizes that grow.
+
+    Handles and threads of a server follow the number of requests that it works on, so those before and after all
+    requests are compared.
+    """
+    if "idle_handles" not in figures:
+        return [name for name in ("resident_mb", "handles", "threads") if figures[name]["growth"] > NO_GROWTH]
+    idle = [name for name in ("idle_handles", "idle_threads") if left(figures[name]) > 0]
+    return ["resident_mb"] * (figures["resident_mb"]["growth"] > NO_GROWTH) + idle
+
+
+def left(idle: dict[str, int]) -> int:
+    """How many more there are after all requests than before, beside those that pools may keep."""
+    return idle["after"] - idle["before"] - idle.get("pool", 0)
 
 
 def start_training(folder: Path, steps: int) -> subprocess.Popen[bytes]:

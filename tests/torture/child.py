@@ -1,4 +1,4 @@
-"""A verb of the command line in a forked process, which may be killed or denied disk space at any moment.
+"""A verb of the command line in a forked process, which may be killed, or its disk be full or fail, at any moment.
 
 Forking spares the seconds that importing PyTorch takes, so some hundred runs take minutes. The process that forks must
 not have computed anything: threads do not survive a fork.
@@ -18,9 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.torture import preload
+
 MARK = "MASKPREDICT_TORTURE"
 """Environment variable that all processes of a run inherit."""
-PATIENCE = 120.0
+PATIENCE = 600.0
 """Seconds until a run that does not end, or a process that is left over, is an error."""
 _CHANGES = {"os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate", "shutil.copyfile", "subprocess.Popen"}
 
@@ -35,6 +37,10 @@ class Fault:
     """Kill it right before this change of the file system, counted from 0."""
     file_size: int | None = None
     """Let no file grow beyond this many bytes."""
+    call: int | None = None
+    """Let this read, write, flush or opening of a file fail, counted from 0."""
+    count: int = 1
+    """How many of them fail in a row."""
 
 
 NO_FAULT = Fault()
@@ -49,6 +55,8 @@ class Ending:
     seconds: float
     operations: int
     """Changes of the file system until then; 0 if it was killed."""
+    calls: int
+    """Reads, writes, flushes and openings of files until then; 0 if it was killed."""
     said: str
     """Its stdout and stderr."""
 
@@ -65,7 +73,8 @@ def run(arguments: Sequence[str], folder: Path, fault: Fault = NO_FAULT) -> Endi
         _become(arguments, folder, fault, counter, speech)
     status = _wait(process, fault.seconds)
     seconds = time.monotonic() - started
-    return Ending(os.waitstatus_to_exitcode(status), seconds, int(counter.read() or 0), speech.read())
+    operations, calls = map(int, (counter.read() or "0 0").split())
+    return Ending(os.waitstatus_to_exitcode(status), seconds, operations, calls, speech.read())
 
 
 class _Pipe:
@@ -133,13 +142,16 @@ def _become(arguments: Sequence[str], folder: Path, fault: Fault, counter: _Pipe
         os.dup2(speech.writer, 2)
         if fault.file_size is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (fault.file_size, fault.file_size))
+        if fault.call is not None:
+            os.environ |= {preload.CALL: str(fault.call), preload.COUNT: str(fault.count)}
         sys.addaudithook(observe)
+        preload.begin()
         code = _verb(arguments)
         sys.stdout.flush()
         sys.stderr.flush()
     finally:
         with suppress(OSError):
-            os.write(counter.writer, str(count).encode())
+            os.write(counter.writer, f"{count} {preload.calls()}".encode())
         os._exit(code)
 
 

@@ -1,17 +1,19 @@
-"""Kills verbs at random moments, or lets their disk run full, until they are left alone; then compares the results.
+"""Kills verbs at random moments, or lets their disk run full or fail, until they are left alone; compares the results.
 
     python -m tests.torture.kill_verbs 500 --seed 1 --output results.json
 
-Each story begins in an empty folder, or with an earlier result. A verb is started and killed (-9) between one and four
-times, each time at a random moment or right before a random change of a file, and between two starts all files get
-times in the past or the future, as after a jump of the clock. Every third fault is a disk that is full instead. Then
-the verb runs undisturbed. A story ends well if
+Each story begins in an empty folder, or with an earlier result. A verb is disturbed between one and four times: killed
+(-9) at a random moment or right before a random change of a file, or its disk is full, or fails with an input/output
+error at a random call, once or ever after. Between two starts all files get times in the past or the future, and while
+the verb runs the clock of the machine jumps by years. Then the verb runs with the clock's jumps alone. A story ends
+well if
 
 - the verb ends well, with the same files, byte for byte, as a run that was never disturbed (times aside),
 - no finished piece of work was done again, nothing unfinished is left, and no process,
 - an earlier result was there until the new one was, and
-- a full disk was explained in one sentence, with exit code 2 and nothing left behind.
+- a full and a failing disk were explained in one sentence, with exit code 2 and, on the full disk, nothing left behind.
 
+Failing disks and jumps of the clock need a C compiler, which makes the library of `faults.c`.
 Ends with status 1 if a story does not.
 """
 
@@ -22,6 +24,7 @@ import json
 import os
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -29,6 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.torture import preload
 from tests.torture.child import Ending, Fault, left_processes, run
 from tests.torture.tasks import Task, make_tasks, result, unfinished
 
@@ -48,6 +52,7 @@ class Reference:
     files: dict[str, Any]
     seconds: float
     operations: int
+    calls: int
     largest: int
     """Bytes of its largest file."""
 
@@ -58,10 +63,15 @@ class Tally:
 
     kills: int = 0
     full_disks: int = 0
+    failing_disks: int = 0
     stories: int = 0
     kept: int = 0
     """Pieces of finished work that were there when the verb was killed, and not done again."""
     broken: list[str] = field(default_factory=list)
+
+    @property
+    def faults(self) -> int:
+        return self.kills + self.full_disks + self.failing_disks
 
 
 def main() -> None:
@@ -73,9 +83,12 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop earlier, after so many minutes")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
+    if preload.CLOCK not in os.environ:
+        sys.exit(_with_preload(arguments.seed))
     _import_all()
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="torture-") as place:
+        os.environ[preload.FOLDER] = place
         deadline = started + 60 * arguments.minutes
         tallies = torture(Path(place), arguments.kills, random.Random(arguments.seed), deadline, slow=arguments.slow)
     content = {
@@ -84,6 +97,7 @@ def main() -> None:
         + (f" --minutes {arguments.minutes:g}" if arguments.minutes < float("inf") else ""),
         "kills": sum(tally.kills for tally in tallies.values()),
         "full_disks": sum(tally.full_disks for tally in tallies.values()),
+        "failing_disks": sum(tally.failing_disks for tally in tallies.values()),
         "stories": sum(tally.stories for tally in tallies.values()),
         "kept": sum(tally.kept for tally in tallies.values()),
         "broken": sum(len(tally.broken) for tally in tallies.values()),
@@ -97,6 +111,17 @@ def main() -> None:
     sys.exit(any(tally.broken for tally in tallies.values()))
 
 
+def _with_preload(seed: int) -> int:
+    """Run this command again with the library of faults, and return its exit code."""
+    with tempfile.TemporaryDirectory(prefix="faults-") as folder:
+        library = preload.build(Path(folder))
+        if library is None:
+            print("there is no C compiler, so no disk will fail and the clock will not jump", file=sys.stderr)
+        environment = {**os.environ, preload.CLOCK: str(seed), "LD_PRELOAD": str(library or "")}
+        command = [sys.executable, "-m", "tests.torture.kill_verbs", *sys.argv[1:]]
+        return subprocess.run(command, env=environment).returncode
+
+
 def torture(place: Path, kills: int, chance: random.Random, deadline: float, *, slow: bool) -> dict[str, Tally]:
     """Make stories until there were so many kills, or the time is up."""
     tasks = make_tasks(place / "inputs", slow=slow)
@@ -105,7 +130,7 @@ def torture(place: Path, kills: int, chance: random.Random, deadline: float, *, 
     while (done := sum(tally.kills for tally in tallies.values())) < kills and time.monotonic() < deadline:
         print(f"{done} kills", file=sys.stderr)
         # The task that is furthest behind its share.
-        task = min(tasks, key=lambda task: (tallies[task.name].kills + tallies[task.name].full_disks) / task.weight)
+        task = min(tasks, key=lambda task: tallies[task.name].faults / task.weight)
         story = _Story(task, references[task.name], tallies[task.name], place / "story", chance)
         try:
             story.play(min(MOST_FAULTS, kills - done))
@@ -132,7 +157,8 @@ class _Story:
             fault = self._fault()
             ending = run(self.task.arguments, self.folder, fault)
             self._judge(fault, ending, before)
-            if not ending.killed and (more := set(unfinished(self.folder)) - left):
+            more = set(unfinished(self.folder)) - left
+            if more and not ending.killed and fault.call is None:  # a disk that fails cannot be tidied
                 raise Broken(f"leaves {sorted(more)}")
             self._jump_clock()
             if ending.code == 0:
@@ -148,11 +174,14 @@ class _Story:
 
     def _fault(self) -> Fault:
         reference = self.reference
-        kind = self.chance.choice(["seconds", "operation", "file_size"])
+        kind = self.chance.choice(["seconds", "operation", "file_size"] + ["call"] * (reference.calls > 0))
         if kind == "seconds":
             return Fault(seconds=self.chance.uniform(0, 1.1 * reference.seconds))
         if kind == "operation":
             return Fault(operation=self.chance.randrange(1 + reference.operations))
+        if kind == "call":
+            count = self.chance.choice([1, reference.calls])
+            return Fault(call=int(reference.calls ** self.chance.uniform(0.2, 1)), count=count)
         return Fault(file_size=int(reference.largest ** self.chance.uniform(0.2, 1)))
 
     def _judge(self, fault: Fault, ending: Ending, before: set[str]) -> None:
@@ -161,7 +190,10 @@ class _Story:
             self.tally.kills += 1
         elif fault.file_size is not None and ending.code:
             self.tally.full_disks += 1
-            self._judge_full_disk(ending)
+            _judge_sentence(ending, "no room left")
+        elif fault.call is not None and ending.code:
+            self.tally.failing_disks += 1
+            _judge_sentence(ending, "")
         elif ending.code:
             raise Broken(f"fails with code {ending.code}: {ending.said[-2000:]}")
         lost = before - self.task.progress(self.folder)
@@ -170,10 +202,6 @@ class _Story:
         self.tally.kept += len(before)
         if self.earlier:
             self._judge_earlier_result()
-
-    def _judge_full_disk(self, ending: Ending) -> None:
-        if ending.code != 2 or "no room left" not in ending.said or "Traceback" in ending.said:
-            raise Broken(f"has no sentence on a full disk (code {ending.code}): {ending.said[-2000:]}")
 
     def _judge_earlier_result(self) -> None:
         """The earlier result or the new one must be complete, at least under the name where the next run finds it."""
@@ -188,6 +216,13 @@ class _Story:
         for path in self.folder.rglob("*"):
             when = self.chance.choice([_LONG_AGO, _LATER])
             os.utime(path, (when, when))
+
+
+def _judge_sentence(ending: Ending, words: str) -> None:
+    sentences = [line for line in ending.said.splitlines() if line.startswith("error: ")]
+    # A worker process says what happened to it; its parent says besides that the worker has ended.
+    if ending.code != 2 or not sentences or words not in sentences[0] or "Traceback" in ending.said:
+        raise Broken(f"has no sentence on the disk (code {ending.code}): {ending.said[-3000:]}")
 
 
 def _contains(files: dict[str, Any], wanted: dict[str, Any]) -> bool:
@@ -210,7 +245,7 @@ def _reference(task: Task, place: Path) -> Reference:
     ending = run(task.arguments, folder)
     assert ending.code == 0, f"{task.name}: {ending.said}"
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
-    return Reference(result(folder), ending.seconds, ending.operations, max(sizes))
+    return Reference(result(folder), ending.seconds, ending.operations, ending.calls, max(sizes))
 
 
 def _import_all() -> None:

@@ -13,9 +13,10 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 import typer
+from safetensors import SafetensorError
 
+from maskpredict.disk_errors import disk_error
 from maskpredict.errors import UserError
-from maskpredict.full_disk import is_full_disk
 
 USER_ERROR, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 _NOT_ALLOWED = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -40,11 +41,11 @@ def with_exit_status(verb: Callable[P, R]) -> Callable[P, R]:
         except BrokenPipeError:
             _drop_output()
             raise SystemExit(PIPE_CLOSED) from None
-        except OSError as error:
-            if is_full_disk(error):
+        except (OSError, SafetensorError) as error:
+            if sentence := disk_error(error):
                 _drop_output()
-                raise _failed("there is no room left to write the output; free some disk space.") from None
-            if error.errno in _NOT_ALLOWED and error.filename:
+                raise _failed(sentence) from None
+            if isinstance(error, OSError) and error.errno in _NOT_ALLOWED and error.filename:
                 raise _failed(f"{error.filename} cannot be used: {error.strerror}.") from None
             raise
 

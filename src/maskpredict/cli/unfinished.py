@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from maskpredict.cli.streams import LineWriter, output
+from maskpredict.disk_errors import explain_disk_errors
 from maskpredict.errors import UserError
-from maskpredict.full_disk import explain_full_disk
 from maskpredict.new_file import lock, open_for_writing
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ def line_output(path: Path | None, settings: Settings, *, flush_lines: bool = Fa
 def _kept(path: Path, unfinished: Path, stream: BinaryIO, settings: Settings) -> Iterator[LineWriter]:
     lines = _UnfinishedLines(unfinished, stream, {"kind": "unfinished lines of maskpredict", **settings})
     try:
-        with explain_full_disk(path):
+        with explain_disk_errors(path):
             yield lines
             with output(path) as writer:
                 for text in lines.finished():

@@ -18,6 +18,7 @@ from typing import Any
 
 from maskpredict.checksums import verify_file, write_checksums
 from maskpredict.corpus.ids import IdsFile, ids_path, offsets_path
+from maskpredict.disk_errors import explain_disk_errors
 from maskpredict.errors import UserError
 from maskpredict.json_file import json_text, read_json
 from maskpredict.languages import Languages
@@ -251,7 +252,7 @@ def text_path(stem: Path) -> Path:
 
 def sha256(path: Path) -> str:
     """Hexadecimal SHA-256 of a file."""
-    with path.open("rb") as file:
+    with explain_disk_errors(path, "read"), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

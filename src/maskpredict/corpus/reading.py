@@ -23,6 +23,7 @@ from maskpredict.config import check_bounds
 from maskpredict.corpus.compressed import decompression_errors, open_compressed
 from maskpredict.corpus.json_lines import json_columns
 from maskpredict.corpus.parquet import is_table_folder, read_columns
+from maskpredict.disk_errors import explain_disk_errors
 from maskpredict.errors import UserError
 from maskpredict.languages import Languages
 
@@ -201,7 +202,7 @@ def read_lines(path: Path) -> Iterator[str]:
     """The lines of a plain or compressed file, without line ends and byte-order mark."""
     number = 0
     try:
-        with _open(path) as stream:
+        with explain_disk_errors(path, "read"), _open(path) as stream:
             for number, line in enumerate(iter(partial(stream.readline, MAX_LINE_BYTES + 1), b""), start=1):
                 if len(line) > MAX_LINE_BYTES:
                     raise UserError(f"Line {number:,} of {path} is longer than {MAX_LINE_BYTES:,} bytes; split it.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import random
 import re
@@ -18,6 +17,7 @@ from maskpredict.bounds import Bounds, NonNegativeInt, PositiveInt
 from maskpredict.config import check_bounds
 from maskpredict.corpus.reading import Pair
 from maskpredict.errors import UserError
+from maskpredict.json_file import read_json
 from maskpredict.special_ids import SpecialIds
 from maskpredict.tokenizer import SentencePieceTokenizer, Tokenizers
 
@@ -134,7 +134,7 @@ def _languages(folder: Path) -> tuple[str, str] | None:
     """Source and target language of a data folder (dataset.json) or model folder (config.json)."""
     for path in (folder / "dataset.json", folder / "config.json"):
         try:
-            languages = json.loads(path.read_text(encoding="utf-8"))["languages"]
+            languages = read_json(path)["languages"]
             return languages["source"], languages["target"]
         except (OSError, ValueError, KeyError, TypeError):
             continue

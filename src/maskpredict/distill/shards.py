@@ -18,9 +18,11 @@ from pathlib import Path
 
 from maskpredict.checksums import verify_file, write_checksums
 from maskpredict.corpus.ids import IdsFile, IdsWriter, ids_path, offsets_path
+from maskpredict.disk_errors import DiskError
 from maskpredict.distill.choice import Ids
 from maskpredict.distill.provenance import Provenance
 from maskpredict.errors import UserError
+from maskpredict.json_file import read_json
 from maskpredict.new_folder import new_folder, remove_folder
 
 RECIPE_FILE, STEM = "recipe.json", "target"
@@ -52,7 +54,7 @@ class Shards:
                 (partial / RECIPE_FILE).write_text(json.dumps(asdict(self.provenance), indent=2), encoding="utf-8")
             return
         try:
-            difference = self.provenance.difference(json.loads(record.read_text(encoding="utf-8")))
+            difference = self.provenance.difference(read_json(record))
         except (ValueError, AttributeError) as error:
             raise UserError(f"{record} is damaged; delete {self.folder} to start again.") from error
         if difference:
@@ -71,6 +73,8 @@ class Shards:
             if self._path(shard).exists():
                 try:
                     self.read(shard)
+                except DiskError:
+                    raise
                 except UserError as error:
                     logger.warning("A shard is made again: %s", error)
                     remove_folder(self._path(shard))

@@ -9,6 +9,7 @@ import threading
 from typing import Any
 
 from maskpredict.config import from_dict
+from maskpredict.disk_errors import explain_disk_errors
 from maskpredict.distill.by_text.config import TextDistillConfig
 from maskpredict.distill.by_text.run import TextDistillation
 from maskpredict.distill.config import DistillConfig
@@ -21,7 +22,8 @@ def main() -> None:
     job = json.loads(sys.stdin.readline())
     threading.Thread(target=_exit_when_input_closes, daemon=True).start()
     try:
-        _make_shards(job)
+        with explain_disk_errors(job["config"]["out"]):
+            _make_shards(job)
     except UserError as error:
         sys.exit(f"error: {error}")
 

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
+from maskpredict.disk_errors import explain_disk_errors
+
 Precision = Literal["float32", "float16", "bfloat16", "int8"]
 _NAMES: dict[Precision, str] = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "int8": "I8"}
 _TYPES: dict[str, np.dtype[Any]] = {
@@ -43,7 +45,7 @@ class SafetensorsFile:
     def __init__(self, path: Path) -> None:
         """Open a file; its header is checked by the library, and a SafetensorError raised if it is damaged."""
         self.path = path
-        with path.open("rb") as file:
+        with explain_disk_errors(path, "read"), path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
             if size > _MAX_HEADER:
                 raise SafetensorError(f"a header of {size} bytes")
@@ -64,7 +66,7 @@ class SafetensorsFile:
     def read(self, name: str) -> npt.NDArray[Any]:
         """Return a tensor as an array of its own: int8 as it is, everything else in float32."""
         entry = self.entries[name]
-        with self.path.open("rb") as file:
+        with explain_disk_errors(self.path, "read"), self.path.open("rb") as file:
             file.seek(entry.start)
             numbers = np.frombuffer(file.read(entry.end - entry.start), dtype=_TYPES[entry.dtype])
         if entry.dtype == "BF16":

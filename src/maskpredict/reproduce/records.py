@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from maskpredict.errors import UserError
-from maskpredict.json_file import json_text
+from maskpredict.json_file import json_text, read_json
 from maskpredict.new_file import new_file
 
 
@@ -32,7 +32,7 @@ class Record:
     def read(cls, path: Path) -> Record | None:
         """Read the record of a stage; None if it was never started."""
         try:
-            return cls(**json.loads(path.read_text(encoding="utf-8")))
+            return cls(**read_json(path))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError) as error:

@@ -47,7 +47,7 @@ def serve(config: ServiceConfig, host: str, port: int) -> None:
         logger.info("serving %s at %s", names, address)
         server.run(sockets=[listener])
         return
-    with TemporaryDirectory(prefix="maskpredict-") as shared:
+    with TemporaryDirectory(prefix="maskpredict-", ignore_cleanup_errors=True) as shared:
         os.environ[MULTIPROCESS_VARIABLE] = shared
         make_app = partial(_worker_app, replace(config, files_folder=Path(shared)))
         supervisor = Multiprocess(uvicorn_config(make_app, config), sockets=[listener])

@@ -22,7 +22,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from maskpredict.checksums import verify_file, write_checksums
+from maskpredict.disk_errors import DiskError
 from maskpredict.errors import UserError
+from maskpredict.json_file import read_json
 from maskpredict.model.folder import WEIGHTS_FILE as MODEL_WEIGHTS_FILE
 from maskpredict.model.folder import is_model_folder
 from maskpredict.new_folder import new_folder, remove_folder
@@ -64,7 +66,7 @@ class RunState:
         """The state saved in a checkpoint."""
         verify_file(folder / STATE_FILE, _ADVICE)
         try:
-            saved = json.loads((folder / STATE_FILE).read_text())
+            saved = read_json(folder / STATE_FILE)
             return cls(**{"target_tokens": None, **saved, "position": Position(**saved["position"])})
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise UserError(f"{folder / STATE_FILE} is damaged; {_ADVICE}.") from error
@@ -177,7 +179,7 @@ def best_loss(folder: Path) -> float:
     """The validation loss of a kept checkpoint."""
     verify_file(folder / STATE_FILE, _ADVICE)
     try:
-        return float(json.loads((folder / STATE_FILE).read_text())["loss"])
+        return float(read_json(folder / STATE_FILE)["loss"])
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise UserError(f"{folder / STATE_FILE} is damaged; {_ADVICE}.") from error
 
@@ -186,6 +188,8 @@ def _loss_or_infinity(folder: Path) -> float:
     """The validation loss of a kept checkpoint; infinity if it is damaged, so that it is the first to go."""
     try:
         return best_loss(folder)
+    except DiskError:
+        raise
     except UserError:
         return math.inf
 

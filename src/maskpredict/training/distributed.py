@@ -17,9 +17,13 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
+from torch.distributed.rendezvous import rendezvous
 
 from maskpredict.engines.devices import find_device
+from maskpredict.training.attempt import fresh_store
 
+JOIN_TIMEOUT = timedelta(minutes=30)
+"""How much later than the first of them the last process may start."""
 STUCK_AFTER = 900.0
 """Default seconds without progress after which a process counts as stuck."""
 
@@ -80,10 +84,14 @@ def join_process_group(device: torch.device, stuck_after: float | None = None) -
     if not is_distributed():
         yield ProcessGroup()
         return
+    store, rank, world_size = next(rendezvous("env://", timeout=JOIN_TIMEOUT))
+    store = fresh_store(store, rank, world_size, JOIN_TIMEOUT)
     timeout = timedelta(seconds=2 * (stuck_after or STUCK_AFTER))
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=timeout)
+    store.set_timeout(timeout)
+    backend = "nccl" if device.type == "cuda" else "gloo"
+    dist.init_process_group(backend, store=store, rank=rank, world_size=world_size, timeout=timeout)
     try:
-        yield ProcessGroup(dist.get_rank(), dist.get_world_size())
+        yield ProcessGroup(rank, world_size)
     finally:
         dist.destroy_process_group()
 

@@ -18,8 +18,8 @@ import torch
 
 from maskpredict.corpus.batches import PackedBatches, PaddedBatches
 from maskpredict.corpus.dataset import Dataset
+from maskpredict.disk_errors import explain_disk_errors
 from maskpredict.errors import UserError
-from maskpredict.full_disk import explain_full_disk
 from maskpredict.model.module_weights import load_weights, tensors_of
 from maskpredict.model.padding import round_up
 from maskpredict.model.training_record import TrainingRecord
@@ -92,7 +92,7 @@ def train(config: TrainConfig, *, stop_after: float | None = None, quiet: bool =
         task = progress.task("Training", total=config.steps)
         task.advance(run.state.update)
         try:
-            with explain_full_disk(config.run):
+            with explain_disk_errors(config.run):
                 run.make_updates(task, lambda: bool(signals) or (deadline is not None and time.monotonic() > deadline))
         finally:
             run.close()

@@ -27,7 +27,7 @@ def test_a_stored_text_is_found_under_its_name_alone(tmp_path: Path) -> None:
 def test_an_expired_file_is_deleted(tmp_path: Path) -> None:
     store = DownloadStore(tmp_path)
     name = store.add(b"text", ".docx")
-    almost, expired = time.time() - KEPT_SECONDS + 30, time.time() - KEPT_SECONDS - 1
+    almost, expired = time.monotonic() - KEPT_SECONDS + 30, time.monotonic() - KEPT_SECONDS - 1
     os.utime(tmp_path / name, (almost, almost))
     assert store.find(name) == tmp_path / name
     os.utime(tmp_path / name, (expired, expired))
@@ -42,6 +42,6 @@ def test_a_full_store_rejects_files_until_others_expire(tmp_path: Path, monkeypa
     with pytest.raises(ApiError, match="too many files") as error:
         store.add(b"78901", ".txt")
     assert (error.value.status, error.value.retry_after) == (503, RETRY_SECONDS)
-    expired = time.time() - KEPT_SECONDS - 1
+    expired = time.monotonic() - KEPT_SECONDS - 1
     os.utime(tmp_path / name, (expired, expired))
     assert store.find(store.add(b"78901", ".txt")) is not None

@@ -25,6 +25,7 @@ from maskpredict.distill.by_text.shards import SplitCorpus, TextShards
 from maskpredict.distill.merge import REPORT_KEY
 from maskpredict.distill.provenance import difference
 from maskpredict.errors import UserError
+from maskpredict.json_file import read_json
 from maskpredict.new_folder import new_folder
 
 
@@ -44,7 +45,7 @@ def _stored_report(out: Path) -> dict[str, Any] | None:
     if (out / DESCRIPTION_FILE).exists():
         return DatasetDescription.read(out).report.get(REPORT_KEY)
     try:
-        content: dict[str, Any] = json.loads((out / REPORT_FILE).read_text(encoding="utf-8"))
+        content: dict[str, Any] = read_json(out / REPORT_FILE)
         return content
     except (OSError, ValueError):
         return None

@@ -27,6 +27,7 @@ from maskpredict.checksums import Checksums, write_checksums
 from maskpredict.corpus.cleaning import DigestSet, text_digest
 from maskpredict.corpus.encoding import blocks
 from maskpredict.corpus.reading import Pair
+from maskpredict.disk_errors import DiskError
 from maskpredict.distill.by_text.config import TextDistillConfig
 from maskpredict.distill.by_text.filters import Dropped, source_reason
 from maskpredict.distill.by_text.shard_files import (
@@ -40,6 +41,7 @@ from maskpredict.distill.by_text.shard_files import (
 )
 from maskpredict.distill.by_text.sources import NO_REFERENCE, SourceCorpus
 from maskpredict.errors import UserError
+from maskpredict.json_file import read_json
 from maskpredict.new_folder import new_folder, remove_folder
 from maskpredict.progress import Task
 
@@ -78,7 +80,7 @@ class TextShards:
         """The shards of a folder that `split` has made."""
         record = folder / RECIPE_FILE
         try:
-            content = json.loads(record.read_text(encoding="utf-8"))
+            content = read_json(record)
             return cls(folder, content["provenance"], [SplitCorpus(**corpus) for corpus in content["corpora"]])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UserError(f"{record} is damaged; delete {folder} to start again.") from error
@@ -110,6 +112,8 @@ class TextShards:
                 checksums = Checksums(path, "distill again")
                 for name in (COUNTS_FILE, *(self.path(shard, side).name for side in (SOURCE, TARGET))):
                     checksums.verify(name)
+            except DiskError:
+                raise
             except UserError as error:
                 logger.warning("A shard is made again: %s", error)
                 remove_folder(path)
@@ -135,7 +139,7 @@ class TextShards:
 
     def counts(self, shard: int) -> dict[str, Any]:
         """Pairs and dropped translations of a finished shard."""
-        content: dict[str, Any] = json.loads((self._path(shard) / COUNTS_FILE).read_text(encoding="utf-8"))
+        content: dict[str, Any] = read_json(self._path(shard) / COUNTS_FILE)
         return content
 
     def _path(self, shard: int) -> Path:

@@ -55,7 +55,7 @@ def create_app(config: ServiceConfig, tracing: Tracing | None = None) -> FastAPI
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        with TemporaryDirectory(prefix="maskpredict-") as folder:
+        with TemporaryDirectory(prefix="maskpredict-", ignore_cleanup_errors=True) as folder:
             app.state.open_documents = asyncio.Semaphore(MAX_OPEN_DOCUMENTS)
             app.state.downloads = DownloadStore(config.files_folder or Path(folder))
             app.state.glossaries = GlossaryStore((config.files_folder or Path(folder)) / "glossaries")

@@ -1,7 +1,11 @@
-"""Translated files, kept for ten minutes under unguessable names."""
+"""Translated files, kept for ten minutes under unguessable names.
+
+Their times are those of the monotonic clock, so that they do not expire early or late when the time of day is set.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 import time
@@ -32,6 +36,8 @@ class DownloadStore:
         name = f"{secrets.token_urlsafe(32)}{ending}"
         try:
             (self.folder / name).write_bytes(content)
+            now = time.monotonic()
+            os.utime(self.folder / name, (now, now))
         except OSError as error:
             (self.folder / name).unlink(missing_ok=True)
             raise ApiError(503, "The server cannot keep the file now; try again later.", RETRY_SECONDS) from error
@@ -49,7 +55,7 @@ class DownloadStore:
         for path in filter(lambda path: _NAME.fullmatch(path.name), self.folder.iterdir()):
             try:
                 status = path.stat()
-                if time.time() - status.st_mtime > KEPT_SECONDS:
+                if time.monotonic() - status.st_mtime > KEPT_SECONDS:
                     path.unlink()
                 else:
                     size += status.st_size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 
 from fastapi import FastAPI, Request
@@ -10,10 +11,15 @@ from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
+from maskpredict.disk_errors import DiskError, disk_error
 from maskpredict.errors import UserError
 from maskpredict.serve.queue.errors import ServiceBusy
 
+logger = logging.getLogger(__name__)
+
 INTERNAL_ERROR = "Internal error of the server; its log has the details."
+RETRY_SECONDS = 60
+"""Seconds after which a client may try again where the disk has failed."""
 _FIELD = re.compile(r"\w+")
 """Matches the names of fields in a location that pydantic reports; its other parts name types."""
 
@@ -31,6 +37,8 @@ def add_exception_handlers(app: FastAPI) -> None:
     app.add_exception_handler(ApiError, _on_api_error)
     app.add_exception_handler(ServiceBusy, _on_service_busy)
     app.add_exception_handler(UserError, _on_user_error)
+    app.add_exception_handler(DiskError, _on_disk_error)
+    app.add_exception_handler(OSError, _on_disk_error)
     app.add_exception_handler(RequestValidationError, _on_validation_error)
     app.add_exception_handler(HTTPException, _on_http_exception)
 
@@ -75,6 +83,14 @@ async def _on_service_busy(request: Request, error: Exception) -> JSONResponse:
 
 async def _on_user_error(request: Request, error: Exception) -> JSONResponse:
     return _answer(request, ApiError(400, str(error)))
+
+
+async def _on_disk_error(request: Request, error: Exception) -> JSONResponse:
+    """Answer that the disk is full or fails; any other error of the system is a bug."""
+    if not isinstance(error, DiskError) and disk_error(error) is None:
+        raise error
+    logger.error("the disk failed: %s", error)
+    return _answer(request, ApiError(503, "The disk of the server is full or fails; try again later.", RETRY_SECONDS))
 
 
 async def _on_validation_error(request: Request, error: Exception) -> JSONResponse:
