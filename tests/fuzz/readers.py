@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from maskpredict.bpe import BytePairs
@@ -33,6 +34,7 @@ from maskpredict.languages import Languages
 from maskpredict.model.config import ModelConfig
 from maskpredict.model.folder import ModelFolder
 from maskpredict.model.module_weights import weights_of
+from maskpredict.model.shortlist import Shortlist
 from maskpredict.packing.manifest import Manifest
 from maskpredict.packing.pack import pack
 from maskpredict.packing.unpack import unpack
@@ -54,10 +56,11 @@ PAIRS = [Pair(sentence, toy_translation(sentence)) for sentence in toy_sentences
 
 NAMES = (
     "config", "override", "corpus", "corpus-gz", "sentencepiece", "dictionary", "bpe", "model-config",
-    "model-generation", "model-tokenizer", "model-weights", "model-header", "checkpoint", "checkpoint-settings",
-    "checkpoint-dictionary", "html", "document-md", "document-srt", "document-vtt", "document-po", "document-json",
-    "document-yaml", "document-html", "document-xliff", "document-docx", "document-docx-xml", "document-pptx-xml",
-    "document-xlsx-xml", "document-odt-xml", "document-epub", "glossary-tsv", "glossary-csv", "glossary-tbx", "pack",
+    "model-generation", "model-tokenizer", "model-shortlist", "model-weights", "model-header", "checkpoint",
+    "checkpoint-settings", "checkpoint-dictionary", "html", "document-md", "document-srt", "document-vtt",
+    "document-po", "document-json", "document-yaml", "document-html", "document-xliff", "document-docx",
+    "document-docx-xml", "document-pptx-xml", "document-xlsx-xml", "document-odt-xml", "document-epub",
+    "glossary-tsv", "glossary-csv", "glossary-tbx", "pack",
 )  # fmt: skip
 """Names of all readers."""
 
@@ -154,7 +157,9 @@ def _models(folder: Path, toy: Tokenizers) -> list[Reader]:
     config = ModelConfig(width=8, hidden=8, heads=2, encoder_layers=1, decoder_layers=1, max_positions=16)
     torch.manual_seed(1)
     weights = weights_of(CMLM(config, vocabulary_of(toy)))
-    ModelFolder("cmlm", config, Languages("xx", "yy"), toy, weights, {"iterations": 2}).write(home)
+    shortlist = Shortlist(np.tile(np.arange(5, 15), (toy.source.vocab_size, 1)), np.array([toy.target.special.eos]))
+    generation = {"iterations": 2, "shortlist": True}
+    ModelFolder("cmlm", config, Languages("xx", "yy"), toy, weights, generation, shortlist=shortlist).write(home)
     description = json.loads((home / "config.json").read_text())
     del description["weights_checksum"]  # or no changed weights would be looked at
     (home / "config.json").write_text(json.dumps(description, indent=1))
@@ -180,6 +185,7 @@ def _models(folder: Path, toy: Tokenizers) -> list[Reader]:
         reader("config", "config.json"),
         reader("generation", "generation.json"),
         reader("tokenizer", "tokenizer.model"),
+        reader("shortlist", "shortlist.safetensors"),
         whole,
         Reader("model-header", [header], read_header),
     ]

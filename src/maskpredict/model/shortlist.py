@@ -20,6 +20,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from maskpredict.disk_errors import explain_disk_errors
 from maskpredict.errors import UserError
 
 SHORTLIST_FILE = "shortlist.safetensors"
@@ -54,7 +55,7 @@ class Shortlist:
     def read(cls, path: Path, source_vocabulary: int, target_vocabulary: int) -> Shortlist:
         """Read a file of `to_bytes`, and refuse one that has changed or does not fit the vocabularies."""
         try:
-            with safe_open(path, framework="np") as file:
+            with explain_disk_errors(path, "read"), safe_open(path, framework="np") as file:
                 arrays = {name: file.get_tensor(name) for name in (_TRANSLATIONS, _FREQUENT)}
                 expected = (file.metadata() or {}).get(_CHECKSUM)
         except (SafetensorError, OSError, ValueError) as error:
