@@ -88,7 +88,7 @@ def blocks(page: Path) -> Iterator[Block]:
 
 def run_page(page: Path, folder: Path, environment: dict[str, str]) -> None:
     """Run all blocks of a page in a folder; the current folder must be that one too."""
-    names: dict[str, Any] = {"__name__": page.stem}
+    names: dict[str, Any] = {"__name__": "__main__"}  # a module that exists, where dataclasses look for their types
     printed = ""
     for block in blocks(page):
         if block.is_printed:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tests.packaging.conftest import Installation
 
 ROOT = Path(__file__).parents[2]
+LARGEST_UPLOAD = 100 * 1000**2
+"""Bytes that the Python Package Index takes for a file."""
 LOCKS = ROOT / "deploy" / "locks"
 PINNED = {line.partition(" ;")[0] for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()}
 
@@ -87,6 +89,11 @@ def test_a_wheel_has_the_same_bytes_whoever_builds_it(builds: tuple[Path, Path])
     wheels = [next(out.glob("*.whl")) for out in builds]
     assert wheels[0].name == wheels[1].name == f"maskpredict-{maskpredict.__version__}-py3-none-any.whl"
     assert wheels[0].read_bytes() == wheels[1].read_bytes()
+
+
+def test_the_wheel_is_small_enough_for_a_package_registry(builds: tuple[Path, Path]) -> None:
+    (wheel,) = builds[0].glob("*.whl")
+    assert wheel.stat().st_size < LARGEST_UPLOAD
 
 
 def test_the_wheel_has_every_file_of_the_package_and_none_besides(builds: tuple[Path, Path]) -> None:

@@ -9,6 +9,7 @@ import errno
 import functools
 import os
 import sys
+import threading
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
@@ -30,6 +31,7 @@ def with_exit_status(verb: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(verb)
     def run(*arguments: P.args, **options: P.kwargs) -> R:
+        threading.excepthook = _thread_failed
         try:
             result = verb(*arguments, **options)
             sys.stdout.flush()  # a full disk or a closed pipe must be noticed here, not while Python shuts down
@@ -50,6 +52,12 @@ def with_exit_status(verb: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return run
+
+
+def _thread_failed(failure: threading.ExceptHookArgs) -> None:
+    """Print the traceback of a thread, unless it met a failing disk, which the main thread says in a sentence."""
+    if failure.exc_value is None or disk_error(failure.exc_value) is None:
+        threading.__excepthook__(failure)
 
 
 def _failed(sentence: str) -> SystemExit:

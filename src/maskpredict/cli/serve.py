@@ -43,7 +43,7 @@ def serve(
         typer.Option(
             help="Positions to compute per request: passes x length candidates x subwords.", rich_help_panel=_LIMITS
         ),
-    ] = 200_000,
+    ] = 240_000,
     timeout: Annotated[
         float, typer.Option(help="Seconds after which a request gets status 503.", rich_help_panel=_LIMITS)
     ] = 30.0,

@@ -104,6 +104,8 @@ def translate(
         return
     typed = is_interactive(file)
     translator = options.open_translator(model, device, compute_type, engine, threads, judge)
+    if shortlist and not translator.has_shortlist:
+        raise UserError(f"{model} has no shortlist; make one with `maskpredict shortlist`.")
     terms = None if glossary is None else translator.open_glossary(glossary)
     given = _lines(file, reference, tuple(_pin(text) for text in pin or ()))
     made_by = {

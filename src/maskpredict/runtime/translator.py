@@ -78,7 +78,7 @@ class Translator:
         self.device, self.compute_type = self.engine.device, self.engine.compute_type
         self.languages, self.tokenizers = contents.languages, contents.tokenizers
         self.generation = contents.generation
-        self._has_shortlist = contents.shortlist is not None
+        self.has_shortlist = contents.shortlist is not None
         logger.info("Computing in %s on %s, by %s.", self.compute_type, self.device, self.engine.name)
         self.max_input_length = _input_limit(contents.config.max_positions, max_input_length)
         self._resolved: dict[str, Any] = {}
@@ -230,8 +230,6 @@ class Translator:
         if resolved is None:
             resolved = resolve_settings(self.system, self.generation, given)
             self._check_tokens(resolved.suppress_tokens)
-            if given.get("shortlist") and not self._has_shortlist:
-                raise UserError("this model has no shortlist; make one with `maskpredict shortlist`.")
             if len(self._resolved) >= MAX_CACHED_SETTINGS:
                 self._resolved.clear()
             self._resolved[key] = resolved

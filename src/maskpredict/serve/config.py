@@ -49,7 +49,7 @@ class ServiceConfig:
     """Number of processes; each loads all models."""
     max_queue: int = 1_024
     """Sentences in the queue, shared by the clients; a request beyond a client's share gets status 503."""
-    work_limit: int = 200_000
+    work_limit: int = 240_000
     """Positions that a request may make the model compute: passes times length candidates times subwords. A file may
     take ten times as many."""
     batch_milliseconds: float = 3.0

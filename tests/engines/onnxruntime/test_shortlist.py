@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from maskpredict import Translator, UserError
+from maskpredict import Translator
 from maskpredict.decoding.engine import Query
 from maskpredict.engines.onnxruntime.engine import OnnxruntimeEngine
 from maskpredict.model.folder import ModelFolder
@@ -83,7 +83,8 @@ def test_translations_consist_of_candidates_and_score_repeats_their_scores(
     assert [one.score for one in scored] == pytest.approx([one.score for one in translations], abs=1e-5)
 
 
-def test_a_shortlist_that_is_asked_for_must_be_there(random_folder: MakeFolder) -> None:
+def test_without_a_shortlist_all_words_are_scored(random_folder: MakeFolder) -> None:
     translator = Translator(random_folder(), compute_type="float32")
-    with pytest.raises(UserError, match="has no shortlist; make one with `maskpredict shortlist`"):
-        translator.translate(["tiba"], shortlist=True)
+    asked, plain = (translator.translate(["tiba runek"], shortlist=chosen) for chosen in (True, False))
+    assert asked[0].score == plain[0].score
+    assert not translator.has_shortlist

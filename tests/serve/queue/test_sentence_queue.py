@@ -103,7 +103,7 @@ def test_a_batch_takes_no_longer_than_a_turn_unless_one_sentence_alone_does(mode
 
 def test_an_alignment_counts_in_the_size_of_a_batch(model: ServedModel) -> None:
     async def test() -> None:
-        waiting = queue(batch=40)
+        waiting = queue(batch=52)
         aligned = [replace(sentence(model, name), line=Line(name, align=True)) for name in "ab"]
         put(waiting, [*aligned, sentence(model, "c")])
         assert [computed(waiting) for _ in range(2)] == [["a"], ["b", "c"]]

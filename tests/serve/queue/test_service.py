@@ -94,7 +94,7 @@ def test_a_request_that_takes_too_long_times_out(running: Running, wait_until: W
 def test_a_request_of_too_much_work_is_refused(client: httpx.Client) -> None:
     answer = client.post("/v1/translate", json=SLOW)
     assert answer.status_code == 400
-    assert "positions to compute, where 200,000 are allowed" in answer.json()["error"]
+    assert "positions to compute, where 240,000 are allowed" in answer.json()["error"]
 
 
 def test_a_client_that_disconnects_frees_its_place_in_the_queue(running: Running, wait_until: WaitUntil) -> None:
