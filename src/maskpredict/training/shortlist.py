@@ -86,8 +86,8 @@ def _all_pieces(tokenizer: Tokenizer) -> Sequence[str]:
 def _likeliest(table_VW: npt.NDArray[np.float32], count: int, tokenizers: Tokenizers) -> npt.NDArray[np.int64]:
     """Return the likeliest target subwords [V, K] of each source subword; names and numbers also stay as they are."""
     places = {piece: place for place, piece in enumerate(_all_pieces(tokenizers.target))}
-    unknown = tokenizers.target.special.eos
-    same_V = np.array([places.get(piece, unknown) for piece in _all_pieces(tokenizers.source)])
+    filler = tokenizers.target.special.eos  # a candidate of every sentence anyway
+    same_V = np.array([places.get(piece, filler) for piece in _all_pieces(tokenizers.source)])
     rows = []
     for row_W, same in zip(table_VW, same_V, strict=True):
         best_K = np.argpartition(-row_W, count - 1)[:count]
